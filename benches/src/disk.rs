@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use travertine_runtime::Engine;
+use travertine_runtime::{Engine, Timestamp};
 use travertine_store::{Batch, Entry, InstanceId, ShardId, SqliteStore, Store as _, sqlite};
 
 /// What came of measuring.
@@ -82,7 +82,7 @@ pub fn raw(dir: &Path, entries: u64, bytes: u64, batches: u64) -> Outcome<f64> {
     let size = usize::try_from(bytes / entries.max(1))?;
     let k = entries.div_ceil(batches.max(1));
     // As large as the numbers of the engine's entries: every other one is the second of its instance.
-    let at = 1_800_000_000_000;
+    let at = Timestamp::from_millis(1_800_000_000_000);
     let began = Instant::now();
     let mut seq = 0;
     while seq < entries {

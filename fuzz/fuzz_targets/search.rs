@@ -9,6 +9,7 @@ use travertine_store::{
     search::{Column, Condition, Cursor, Kind, Pattern, Place, Search, Test, Value},
     view::{Change, Row, Table, VariableRow},
 };
+use travertine_value::time::Timestamp;
 
 /// Bytes, one after the other; zeros after the last.
 struct Bytes<'a>(std::slice::Iter<'a, u8>);
@@ -40,7 +41,7 @@ impl Bytes<'_> {
         match kind {
             _ if self.below(16) == 0 => Value::Bool(false),
             Kind::Number => Value::Number(i64::from(self.next())),
-            Kind::Time => Value::Time(i64::from(self.next())),
+            Kind::Time => Value::Time(Timestamp::from_millis(self.next().into())),
             Kind::Bool => Value::Bool(self.next() > 127),
             Kind::Key => Value::Key(self.next().into(), self.next().into()),
             Kind::Text | Kind::LongText | Kind::List => Value::from(&*self.text()),

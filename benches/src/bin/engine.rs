@@ -19,7 +19,7 @@ use travertine_benches::disk::{
 };
 use travertine_kernel::WaitId;
 use travertine_runtime::{
-    Address, Engine, InstanceId,
+    Address, Engine, InstanceId, Timestamp,
     engine::{File, Options, Pending},
 };
 use travertine_store::{Batch, Entry, ShardId, SqliteStore, Store, sqlite};
@@ -251,8 +251,8 @@ fn latency(dir: &Path) -> Outcome {
         file.sync_data()?;
         syncs.push(began.elapsed());
         let began = Instant::now();
-        let entry =
-            Entry { seq, instance: InstanceId(seq), previous: 0, at: 0, body: vec![7; 300] };
+        let (instance, at, body) = (InstanceId(seq), Timestamp::default(), vec![7; 300]);
+        let entry = Entry { seq, instance, previous: 0, at, body };
         store.append(&claim, &[Batch { entries: vec![entry], ..Batch::default() }])?;
         appends.push(began.elapsed());
     }

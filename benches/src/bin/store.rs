@@ -11,9 +11,11 @@ use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
-use travertine_store::InstanceId;
 
-use travertine_store::{Batch, Claim, Entry, ShardId, SqliteStore, Store as _, sqlite::Options};
+use travertine_store::{
+    Batch, Claim, Entry, InstanceId, ShardId, SqliteStore, Store as _, sqlite::Options,
+};
+use travertine_value::time::Timestamp;
 
 /// The bytes of an entry.
 const BODY: usize = 300;
@@ -82,7 +84,8 @@ impl Appender {
         let entries = (0..count).map(|_| {
             self.seq += 1;
             let (seq, body) = (self.seq, vec![7; BODY]);
-            Entry { seq, instance: InstanceId(seq), previous: 0, at: 1_790_000_000_000, body }
+            let (instance, at) = (InstanceId(seq), Timestamp::from_millis(1_790_000_000_000));
+            Entry { seq, instance, previous: 0, at, body }
         });
         let entries = entries.collect();
         let batch = Batch { entries, ..Batch::default() };

@@ -3,7 +3,6 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result};
-use travertine_runtime::Timestamp;
 use travertine_server::{HookSettings, HookState, Hooks, Webhook};
 use travertine_value::{Name, Value};
 
@@ -85,10 +84,6 @@ fn list(args: &Listing, out: &Screen) -> Result<()> {
     Ok(())
 }
 
-fn time(at: i64) -> String {
-    Timestamp::from_millis(at).to_string()
-}
-
 fn cells(it: &Webhook) -> Vec<Cell> {
     let tone = match it.state {
         HookState::Active if it.reason.is_some() => Tone::Busy,
@@ -101,7 +96,7 @@ fn cells(it: &Webhook) -> Vec<Cell> {
         it.url.to_string().into(),
         Cell::new(it.state.name(), tone),
         it.told.to_string().into(),
-        it.last.map(time).unwrap_or_default().into(),
+        it.last.map(|it| it.to_string()).unwrap_or_default().into(),
         it.reason.as_deref().unwrap_or_default().to_owned().into(),
     ]
 }
@@ -119,7 +114,7 @@ fn data(it: &Webhook) -> Value {
         ("reason", it.reason.clone().into()),
         ("attempts", it.attempts.into()),
         ("told", it.told.into()),
-        ("last", it.last.map(time).into()),
-        ("created", time(it.created).into()),
+        ("last", it.last.map(|it| it.to_string()).into()),
+        ("created", it.created.to_string().into()),
     ])
 }

@@ -16,7 +16,7 @@ use travertine_runtime::{
     trace,
 };
 use travertine_store::codec::record::{Edit, Record};
-use travertine_value::{Name, Value};
+use travertine_value::{Name, Value, time};
 
 use crate::{history::of_change, json, rows, text};
 
@@ -150,7 +150,6 @@ impl Teller {
     }
 
     fn record(&mut self, record: &Record, moment: Moment, definition: &Definition) {
-        let time = |millis: i64| Timestamp::from_millis(millis);
         match record {
             Record::Happened(events) => {
                 for event in events {
@@ -187,7 +186,7 @@ impl Teller {
             Record::TimerMoved { wait, due } => {
                 let title = self.at_wait(*wait).map(|it| it.title());
                 let title = title.unwrap_or_else(|| format!("timer {}", wait.0));
-                self.note(moment, format!("{title} moved to {}", time(*due)));
+                self.note(moment, format!("{title} moved to {due}"));
             }
             Record::Migrated { .. } => {
                 let (id, version) = (&definition.id, definition.version);
@@ -195,7 +194,7 @@ impl Teller {
             }
             Record::Folded(folded) => {
                 self.note(
-                    Moment { at: time(folded.started), ..moment },
+                    Moment { at: folded.started, ..moment },
                     "started; what happened then is not kept any more",
                 );
                 self.ended(&folded.ending, moment, &definition.plan);
@@ -676,9 +675,7 @@ impl Activity {
     /// It as data.
     pub fn data(&self, instance: u64) -> Value {
         let ended = self.ended.as_ref();
-        let duration = ended.map(|(ended, _)| {
-            ended.at.as_millis().saturating_sub(self.began.at.as_millis()).max(0)
-        });
+        let duration = ended.map(|(ended, _)| time::millis(ended.at.since(self.began.at)));
         let (outcome, failure) = match ended {
             None => ("active", None),
             Some((_, Outcome::Completed)) => ("completed", None),

@@ -5,7 +5,7 @@ use travertine_kernel::{
     WaitFor, plan::WorkKind,
 };
 use travertine_store::codec::record::Record;
-use travertine_value::{Name, Value};
+use travertine_value::{Name, Value, time::Timestamp};
 
 use crate::{json, rows};
 
@@ -187,7 +187,7 @@ pub fn of_record(record: &Record) -> (&'static str, Fields) {
             ],
         ),
         Record::Paused { wait: at, until } => {
-            let from = if *until > 0 { rows::time(*until) } else { Value::Null };
+            let from = if *until > Timestamp::default() { rows::time(*until) } else { Value::Null };
             ("offered_again", vec![wait(&at.0), ("from", from)])
         }
         Record::TaskChanged { wait: at, .. } => ("task_changed", vec![wait(&at.0)]),

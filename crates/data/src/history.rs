@@ -93,7 +93,6 @@ fn tell(
     told: &mut Vec<Happened>,
 ) {
     let at = |wait: &WaitId| places.of_wait(instance, *wait);
-    let time = |millis: &i64| Timestamp::from_millis(*millis);
     let (text, element) = match record {
         Record::Happened(events) => {
             for event in events {
@@ -129,20 +128,18 @@ fn tell(
         Record::Deferred(letter) => (format!("kept for later: {}", of_letter(letter)), None),
         Record::Recalled => ("told what was kept for later".to_owned(), None),
         Record::Leased { wait, worker, until } => {
-            (format!("wait {} leased to {worker} until {}", wait.0, time(until)), at(wait))
+            (format!("wait {} leased to {worker} until {until}", wait.0), at(wait))
         }
-        Record::Paused { wait, until } if *until <= 0 => {
+        Record::Paused { wait, until } if *until <= Timestamp::default() => {
             (format!("wait {} offered again", wait.0), at(wait))
         }
         Record::Paused { wait, until } => {
-            (format!("wait {} offered again from {}", wait.0, time(until)), at(wait))
+            (format!("wait {} offered again from {until}", wait.0), at(wait))
         }
         Record::TaskChanged { wait, change } => {
             (format!("task {} changed: {}", wait.0, of_change(change)), at(wait))
         }
-        Record::TimerMoved { wait, due } => {
-            (format!("timer {} moved to {}", wait.0, time(due)), at(wait))
-        }
+        Record::TimerMoved { wait, due } => (format!("timer {} moved to {due}", wait.0), at(wait)),
         Record::Migrated { .. } => {
             (format!("migrated to {} version {}", definition.id, definition.version), None)
         }
@@ -154,7 +151,7 @@ fn tell(
                 }
                 Ending::Cancelled => "cancelled".to_owned(),
             };
-            let started = time(&folded.started);
+            let started = folded.started;
             (format!("{how}, started {started}; what happened between is not kept"), None)
         }
         Record::Heard { name, .. } => (format!("message {name} is not heard again"), None),
@@ -196,14 +193,13 @@ fn of_letter(letter: &Letter) -> &'static str {
 pub fn of_change(change: &TaskChange) -> String {
     let TaskChange { assignee, candidate_users, candidate_groups, due, follow_up, priority } =
         change;
-    let time = |it: &i64| Timestamp::from_millis(*it).to_string();
     let names = |all: &Vec<Name>| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let parts = [
         edited(assignee, ToString::to_string).map(|it| format!("assignee {it}")),
         candidate_users.as_ref().map(|it| format!("candidates {}", names(it))),
         candidate_groups.as_ref().map(|it| format!("groups {}", names(it))),
-        edited(due, time).map(|it| format!("due {it}")),
-        edited(follow_up, time).map(|it| format!("follow-up {it}")),
+        edited(due, ToString::to_string).map(|it| format!("due {it}")),
+        edited(follow_up, ToString::to_string).map(|it| format!("follow-up {it}")),
         priority.as_ref().map(|it| format!("priority {it}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -10,17 +10,17 @@ use travertine_value::{Name, Value};
 use crate::{json, words};
 
 /// A point in time, for people: in whole seconds.
-pub fn at(millis: i64) -> String {
-    Timestamp::from_millis(millis.div_euclid(1_000) * 1_000).to_string()
+pub fn at(time: Timestamp) -> String {
+    time.whole_second().to_string()
 }
 
 /// A point in time as data.
-pub fn time(millis: i64) -> Value {
-    Timestamp::from_millis(millis).to_string().into()
+pub fn time(at: Timestamp) -> Value {
+    at.to_string().into()
 }
 
-fn times(millis: Option<i64>) -> Value {
-    millis.map(time).into()
+fn times(at: Option<Timestamp>) -> Value {
+    at.map(time).into()
 }
 
 fn name(text: &Name) -> Value {
@@ -89,7 +89,12 @@ pub fn job(it: &JobRow) -> Value {
 }
 
 /// What is over, with when that was and who has ended it.
-fn over(open: Value, ended: Option<i64>, by: Option<&Name>, state: Option<&'static str>) -> Value {
+fn over(
+    open: Value,
+    ended: Option<Timestamp>,
+    by: Option<&Name>,
+    state: Option<&'static str>,
+) -> Value {
     let (Some(ended), Some(fields)) = (ended, open.as_map()) else { return open };
     let mut fields = fields.clone();
     if let Some(state) = state {

@@ -1,6 +1,6 @@
 //! Schedules as data.
 
-use travertine_runtime::{Engine, Overlap, Timestamp, When, engine::Scheduled};
+use travertine_runtime::{Engine, Overlap, When, engine::Scheduled};
 use travertine_store::view::InstanceState;
 use travertine_value::{Name, Value, time};
 
@@ -18,7 +18,7 @@ pub fn schedule(it: &Scheduled, engine: &Engine) -> Value {
     let kind = kind.map(|function| if function { "function" } else { "process" });
     let (cron, every) = match &kept.when {
         When::Cron(_) => (Some(when(it)), None),
-        When::Every { millis, .. } => (None, Some(*millis)),
+        When::Every { span, .. } => (None, Some(time::millis(*span))),
     };
     let zone = cron.as_ref().map(|_| zone(it).to_owned());
     json::object([
@@ -30,7 +30,7 @@ pub fn schedule(it: &Scheduled, engine: &Engine) -> Value {
         ("cron", cron.into()),
         ("zone", zone.into()),
         ("every_ms", every.into()),
-        ("jitter_ms", kept.jitter.into()),
+        ("jitter_ms", time::millis(kept.jitter).into()),
         ("overlap", of_overlap(kept.overlap).into()),
         ("state", state(it).into()),
         ("problem", it.problem.clone().into()),
@@ -64,13 +64,8 @@ pub fn zone(it: &Scheduled) -> &str {
 pub fn when(it: &Scheduled) -> String {
     match &it.schedule.when {
         When::Cron(text) => time::split_zone(text).1.to_owned(),
-        When::Every { millis, .. } => format!("every {}", span(*millis)),
+        When::Every { span, .. } => format!("every {}", text::span(*span)),
     }
-}
-
-fn span(millis: u64) -> String {
-    let millis = i64::try_from(millis).unwrap_or(i64::MAX);
-    text::between(Timestamp::default(), Timestamp::from_millis(millis))
 }
 
 /// How it stands with a schedule, in a word.

@@ -1,5 +1,7 @@
 //! Values and times in a few words, and values as people type them.
 
+use std::time::Duration;
+
 use travertine_kernel::Assignments;
 use travertine_runtime::Timestamp;
 use travertine_value::{Name, Value};
@@ -78,9 +80,14 @@ pub fn assignments(value: &Value) -> Result<Assignments, String> {
 
 /// How long it is from one point to another, in the two largest units: `2d 3h`.
 pub fn between(from: Timestamp, to: Timestamp) -> String {
-    const UNITS: [(&str, i64); 5] =
+    span(to.since(from))
+}
+
+/// How long that is, in the two largest units: `2d 3h`.
+pub fn span(span: Duration) -> String {
+    const UNITS: [(&str, u128); 5] =
         [("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1)];
-    let mut rest = to.as_millis().saturating_sub(from.as_millis()).max(0);
+    let mut rest = span.as_millis();
     let mut parts = Vec::new();
     for (unit, size) in UNITS {
         if rest >= size && parts.len() < 2 {

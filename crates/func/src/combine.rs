@@ -155,10 +155,11 @@ impl Context {
     /// Waits no longer than until then; else like [`timeout`](Self::timeout).
     ///
     /// ```
+    /// # use std::time::Duration;
     /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
     /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
     /// # async fn example(cx: Context) -> Flow<()> {
-    /// let noon = cx.now().after_millis(3_600_000);
+    /// let noon = cx.now().after(Duration::from_hours(1));
     /// let receipt = cx.deadline(noon, cx.call(charge(1))).await??;
     /// # Ok(()) }
     /// ```

@@ -14,7 +14,7 @@ use crate::{
     core::Core,
     definition::{Activity, Continuation, Workflow},
     error::{Failure, Flow, Stop},
-    event::{Event, millis},
+    event::Event,
     operation::{
         self, Call, Child, EventWait, JobCall, ProcessCall, SendEvent, Sleep, Spawned, Start,
     },
@@ -147,9 +147,10 @@ impl Context {
     /// The time: when the function was last told something. It stands still in between.
     ///
     /// ```
+    /// # use std::time::Duration;
     /// # use travertine_func::{Context, Flow};
     /// # async fn example(cx: Context) -> Flow<()> {
-    /// let tomorrow = cx.now().after_millis(86_400_000);
+    /// let tomorrow = cx.now().after(Duration::from_hours(24));
     /// cx.sleep_until(tomorrow).await?;
     /// # Ok(()) }
     /// ```
@@ -326,9 +327,9 @@ impl Context {
     /// ```
     pub fn sleep(&self, duration: Duration) -> Sleep {
         // Not shorter than asked for: what is less than a millisecond counts as one.
-        let rest = duration.subsec_nanos() % 1_000_000;
-        let millis = millis(duration).saturating_add(i64::from(rest > 0));
-        self.sleep_until(self.now().after_millis(millis))
+        let is_whole = duration.subsec_nanos().is_multiple_of(1_000_000);
+        let more = if is_whole { Duration::ZERO } else { Duration::from_millis(1) };
+        self.sleep_until(self.now().after(duration.saturating_add(more)))
     }
 
     /// Sleeps until then. A time that has passed is over at once.
@@ -341,7 +342,7 @@ impl Context {
     /// # Ok(()) }
     /// ```
     pub fn sleep_until(&self, due: Timestamp) -> Sleep {
-        let soonest = self.now().after_millis(millis(self.core.settings.timer_resolution));
+        let soonest = self.now().after(self.core.settings.timer_resolution);
         let due = if due > self.now() { due.max(soonest) } else { due };
         Sleep::new(self, due)
     }

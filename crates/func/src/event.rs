@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Serialize, de::DeserializeOwned};
 use travertine_kernel::Assignments;
 pub use travertine_kernel::{Consume, Delivery};
-use travertine_value::Value;
+use travertine_value::{Value, time::millis};
 
 /// A type whose values can be sent to functions and waited for by them.
 ///
@@ -124,11 +124,6 @@ impl Default for EventConfig {
 
 fn find<'a>(assignments: &'a Assignments, name: &str) -> Option<&'a Value> {
     assignments.iter().find(|(it, _)| &**it == name).map(|(_, value)| value)
-}
-
-/// Whole milliseconds, as they are kept.
-pub(crate) fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -15,7 +15,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use travertine_kernel::{
     Assignments, Backoff, Catches, Digest, Job, JobOptions, Post, WaitFor, plan::WorkKind,
 };
-use travertine_value::{Name, Value, time::Timestamp, typed};
+use travertine_value::{
+    Name, Value,
+    time::{Timestamp, whole_millis},
+    typed,
+};
 
 use crate::{
     context::Context,
@@ -23,7 +27,7 @@ use crate::{
     definition::{Activity, ActivityOptions, Workflow},
     digest,
     error::Failure,
-    event::{Event, millis},
+    event::Event,
     retry::Retry,
 };
 
@@ -454,18 +458,18 @@ fn job(
     }
     let is_usual = *retry == Retry { attempts: retry.attempts, ..Retry::DEFAULT };
     let backoff = (!is_usual).then(|| Backoff {
-        initial: millis(retry.initial),
+        initial: whole_millis(retry.initial),
         factor: retry.factor,
-        max: millis(retry.max_delay),
+        max: whole_millis(retry.max_delay),
     });
     let options = JobOptions {
         input: Arc::new(input.into_iter().collect()),
         idempotency_key: cx.unique(key),
         attempts: retry.attempts,
         backoff,
-        timeout: timeout.map(millis),
-        deadline: deadline.map(|it| cx.now().after_millis(millis(it))),
-        heartbeat: heartbeat.map(millis),
+        timeout: timeout.map(whole_millis),
+        deadline: deadline.map(|it| cx.now().after(it)),
+        heartbeat: heartbeat.map(whole_millis),
         priority,
         limit: limit.or_else(|| class.map(Name::from)),
         brings_variables: false,

@@ -5,7 +5,7 @@
 //! way than one job, and it is asked about while it runs and after. What it journals is what came of each job, which
 //! names only the instances with which something else happened than what was asked.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use travertine_func::{
@@ -13,7 +13,7 @@ use travertine_func::{
 };
 use travertine_value::{Value, typed};
 
-use crate::InstanceId;
+use crate::{InstanceId, Timestamp, millis};
 
 /// The function that every batch is a run of, and the type of the jobs that it offers.
 pub const BATCH: &str = "travertine.batch";
@@ -29,7 +29,7 @@ const JOB_MIN: usize = 64;
 const JOBS_MAX: usize = 1_000;
 
 /// How long a batch that is over can be asked about.
-const KEPT_MS: i64 = 30 * 86_400_000;
+const KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// What is done with each instance of a batch.
 ///
@@ -188,10 +188,12 @@ pub struct Batch {
     pub refused: u64,
     /// How many were not there any more.
     pub gone: u64,
-    /// When it began, in milliseconds since 1970.
-    pub began: i64,
-    /// When it was over, in milliseconds since 1970.
-    pub ended: Option<i64>,
+    /// When it began.
+    #[serde(with = "millis::time")]
+    pub began: Timestamp,
+    /// When it was over.
+    #[serde(default, with = "millis::maybe_time")]
+    pub ended: Option<Timestamp>,
 }
 
 impl Batch {
@@ -215,7 +217,7 @@ impl Batch {
             done: 0,
             refused: 0,
             gone: 0,
-            began: 0,
+            began: Timestamp::default(),
             ended: None,
         }
     }
@@ -281,8 +283,9 @@ pub struct BatchItem {
     pub code: Option<String>,
     /// Why it was refused, in words.
     pub reason: Option<String>,
-    /// When it was looked at, in milliseconds since 1970.
-    pub at: Option<i64>,
+    /// When it was looked at.
+    #[serde(default, with = "millis::maybe_time")]
+    pub at: Option<Timestamp>,
 }
 
 impl BatchItem {
@@ -304,8 +307,9 @@ pub(crate) struct Order {
     pub(crate) who: Option<String>,
     pub(crate) per_second: Option<u32>,
     pub(crate) instances: Vec<u64>,
-    /// When it was asked for, in milliseconds since 1970.
-    pub(crate) at: i64,
+    /// When it was asked for.
+    #[serde(with = "millis::time")]
+    pub(crate) at: Timestamp,
 }
 
 /// What came of it.
@@ -380,7 +384,7 @@ struct Progress {
     /// Those with which something else happened, by their place.
     others: Vec<(usize, BatchItem)>,
     /// When each job was done, by how many were looked at then.
-    times: Vec<(usize, i64)>,
+    times: Vec<(usize, Timestamp)>,
     is_forgotten: bool,
 }
 
@@ -401,7 +405,7 @@ impl Progress {
     }
 
     /// Takes note of what came of the next so many.
-    fn note(&mut self, count: usize, report: Report, at: i64) {
+    fn note(&mut self, count: usize, report: Report, at: Timestamp) {
         let from = self.seen();
         self.times.push((from + count, at));
         for item in report.others {
@@ -461,7 +465,7 @@ impl Progress {
 }
 
 async fn keep(cx: Context, batch: Batch, instances: Vec<u64>) -> Flow<Value> {
-    let batch = Batch { total: instances.len() as u64, began: cx.now().as_millis(), ..batch };
+    let batch = Batch { total: instances.len() as u64, began: cx.now(), ..batch };
     let progress =
         Progress { batch, instances, others: Vec::new(), times: Vec::new(), is_forgotten: false };
     let progress = Rc::new(RefCell::new(progress));
@@ -486,7 +490,7 @@ async fn keep(cx: Context, batch: Batch, instances: Vec<u64>) -> Flow<Value> {
         let order = {
             let it = progress.borrow();
             let Batch { work, who, per_second, .. } = it.batch.clone();
-            Order { work, who, per_second, instances: it.next().to_vec(), at: cx.now().as_millis() }
+            Order { work, who, per_second, instances: it.next().to_vec(), at: cx.now() }
         };
         let count = order.instances.len();
         let report = match cx.job::<Report>(BATCH).variable("order", &order).await {
@@ -494,13 +498,13 @@ async fn keep(cx: Context, batch: Batch, instances: Vec<u64>) -> Flow<Value> {
             Err(failure) if cx.is_cancelled() => return Err(failure.into()),
             Err(failure) => failed(&order, &failure),
         };
-        progress.borrow_mut().note(count, report, cx.now().as_millis());
+        progress.borrow_mut().note(count, report, cx.now());
     }
-    progress.borrow_mut().batch.ended = Some(cx.now().as_millis());
+    progress.borrow_mut().batch.ended = Some(cx.now());
     let it = Rc::clone(&progress);
     let forgotten = cx.until(move || it.borrow().is_forgotten);
     select! { cx;
-        slept = cx.sleep_until(cx.now().after_millis(KEPT_MS)) => slept?,
+        slept = cx.sleep_until(cx.now().after(KEPT)) => slept?,
         told = forgotten => told?,
     }
     let it = progress.borrow();
@@ -571,21 +575,22 @@ mod tests {
         let others = vec![other(6, BatchOutcome::Refused), other(9, BatchOutcome::Gone)];
         // What is none of these instances counts nothing.
         let others = others.into_iter().chain([other(7, BatchOutcome::Gone)]).collect();
-        it.note(3, Report { others }, 70);
+        let time = Timestamp::from_millis;
+        it.note(3, Report { others }, time(70));
         let batch = &it.batch;
         assert_eq!((batch.seen, batch.done, batch.refused, batch.gone), (3, 1, 1, 1));
         let all = it.page(&Items { after: 0, limit: 10, only: None });
         let words: Vec<_> = all.items.iter().map(|it| it.outcome.name()).collect();
         assert_eq!(words, ["done", "refused", "gone", "waiting", "waiting"]);
         let times: Vec<_> = all.items.iter().map(|it| it.at).collect();
-        assert_eq!(times, [Some(70), Some(70), Some(70), None, None]);
+        assert_eq!(times, [Some(time(70)), Some(time(70)), Some(time(70)), None, None]);
         assert_eq!(all.next, None);
         let gone = it.page(&Items { after: 0, limit: 1, only: Some(BatchOutcome::Gone) });
         assert_eq!(gone.items.iter().map(|it| it.instance).collect::<Vec<_>>(), [9]);
         let after = gone.next.expect("there may be more");
         let rest = it.page(&Items { after, limit: 1, only: Some(BatchOutcome::Gone) });
         assert_eq!(rest, BatchPage::default());
-        it.batch.ended = Some(1);
+        it.batch.ended = Some(time(1));
         let skipped = it.page(&Items { after: 4, limit: 9, only: Some(BatchOutcome::Skipped) });
         assert_eq!(skipped.items.len(), 1);
     }

@@ -31,7 +31,7 @@ pub struct Offer {
     /// Greater comes first.
     pub priority: i64,
     /// Since when it waits: of the same priority the oldest comes first.
-    pub since: i64,
+    pub since: Timestamp,
     /// What it is called.
     pub job: Address,
     /// The limit that it keeps: `class` or `class/key`.
@@ -39,7 +39,7 @@ pub struct Offer {
 }
 
 /// In which order jobs are given out.
-pub(crate) type Order = (Reverse<i64>, i64, Address);
+pub(crate) type Order = (Reverse<i64>, Timestamp, Address);
 
 impl Offer {
     fn order(&self) -> Order {
@@ -200,7 +200,7 @@ struct Places {
     /// Jobs that have begun and not ended, and the key of each. Those without a limit are not here.
     begun: BTreeMap<Address, Name>,
     /// When keys are to be looked at.
-    due: BTreeSet<(i64, Name)>,
+    due: BTreeSet<(Timestamp, Name)>,
     /// Classes that jobs name and that have no limit.
     unknown: BTreeSet<Name>,
     crews: Vec<Weak<CrewState>>,
@@ -493,7 +493,7 @@ impl Board {
                 continue;
             }
             let key = places.keys.get_mut(&name).expect("whatever has a head is known");
-            key.pass(now.as_millis());
+            key.pass(now);
             if let Some(line) = key.lines.get_mut(job_type) {
                 line.jobs.remove(&head);
             }
@@ -521,7 +521,7 @@ impl Board {
             return true;
         }
         let key = places.key(name, limit);
-        key.pass(now.as_millis());
+        key.pass(now);
         let may = key.has_room();
         if may {
             places.begun.insert(job, Name::clone(name));
@@ -566,12 +566,12 @@ impl Board {
     pub(crate) fn pass(&self, now: Timestamp) {
         let mut places = self.lock();
         while let Some((due, name)) = places.due.first().cloned()
-            && due <= now.as_millis()
+            && due <= now
         {
             places.due.pop_first();
             if let Some(key) = places.keys.get_mut(&name) {
                 key.due = None;
-                key.pass(now.as_millis());
+                key.pass(now);
             }
             self.look(&mut places, &name);
         }
@@ -642,7 +642,7 @@ impl Board {
     /// Puts up what a key has room for, after anything about it has changed.
     fn look(&self, places: &mut Places, name: &Name) {
         places.look(name);
-        let next = places.due.first().map_or(i64::MAX, |(due, _)| *due);
+        let next = places.due.first().map_or(i64::MAX, |(due, _)| due.as_millis());
         self.due.store(next, Ordering::SeqCst);
     }
 }
@@ -661,7 +661,7 @@ impl Places {
 
     fn begin(&mut self, name: &Name, now: Timestamp) {
         if let Some(key) = self.keys.get_mut(name) {
-            key.begin(now.as_millis());
+            key.begin(now);
         }
     }
 
@@ -722,7 +722,7 @@ mod tests {
     }
 
     fn offer(priority: i64, since: i64, instance: u64) -> Offer {
-        let job = at(instance, 1);
+        let (job, since) = (at(instance, 1), Timestamp::from_millis(since));
         Offer { job_type: "pay".into(), priority, since, job, limit: None }
     }
 
@@ -740,7 +740,8 @@ mod tests {
     }
     fn limited(priority: i64, instance: u64, job_type: &str, limit: &str) -> Offer {
         let job = at(instance, 1);
-        Offer { job_type: job_type.into(), priority, since: 0, job, limit: Some(limit.into()) }
+        let since = Timestamp::default();
+        Offer { job_type: job_type.into(), priority, since, job, limit: Some(limit.into()) }
     }
 
     fn taken(board: &Board, job_type: &str, most: usize, now: i64) -> Vec<u64> {

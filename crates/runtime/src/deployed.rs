@@ -5,7 +5,7 @@ use std::sync::Arc;
 use travertine_store::DeployedAs;
 use travertine_value::Name;
 
-use crate::{Named, definition::Versioned};
+use crate::{Named, Timestamp, definition::Versioned};
 
 /// A version of something that was deployed, apart from what is in it.
 ///
@@ -37,8 +37,8 @@ pub struct Deployed {
     pub file: Name,
     /// What was deployed together has the same number.
     pub deployment: u64,
-    /// When, in milliseconds since 1970.
-    pub at: i64,
+    /// When.
+    pub at: Timestamp,
     /// Of a decision: the key of the decision requirements graph that it is part of.
     pub requirements: Option<u64>,
     /// Whether nothing comes to use it any more.

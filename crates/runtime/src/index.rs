@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use travertine_kernel::{Assignments, plan::TO};
-use travertine_value::{Name, Number, Value};
+use travertine_value::{Name, Number, Value, time::Timestamp};
 
 /// A place in the order in which things are found.
-pub(crate) type Place = (i64, u64);
+pub(crate) type Place = (Timestamp, u64);
 
 /// Things with correlating properties, by place. Two of them can agree only if every property that both
 /// define is equal. So of those that define the same properties it is enough to look at those with the
@@ -170,6 +170,8 @@ mod tests {
     use super::*;
     use crate::correlates;
 
+    const START: Timestamp = Timestamp::from_millis(0);
+
     fn properties(all: &[(&str, Value)]) -> Assignments {
         all.iter().map(|(name, value)| (Name::from(*name), value.clone())).collect()
     }
@@ -180,17 +182,20 @@ mod tests {
         let mut index = Index::default();
         for nth in 0..100_000_u64 {
             let to = Value::from(format!("i{nth}").as_str());
-            index.insert(&properties(&[("$to", to), ("key", nth.into())]), (0, nth));
+            index.insert(&properties(&[("$to", to), ("key", nth.into())]), (START, nth));
         }
-        index.insert(&properties(&[]), (0, 100_000));
+        index.insert(&properties(&[]), (START, 100_000));
         let looks = |wanted: &[(&str, Value)]| -> Vec<Place> {
-            index.candidates(&properties(wanted), (0, 0), |_| true).collect()
+            index.candidates(&properties(wanted), (START, 0), |_| true).collect()
         };
-        assert_eq!(looks(&[("$to", "i70000".into())]), [(0, 70_000), (0, 100_000)]);
-        assert_eq!(looks(&[("key", 5.into())]), [(0, 5), (0, 100_000)]);
-        assert_eq!(looks(&[("$to", "nobody".into())]), [(0, 100_000)]);
+        assert_eq!(looks(&[("$to", "i70000".into())]), [(START, 70_000), (START, 100_000)]);
+        assert_eq!(looks(&[("key", 5.into())]), [(START, 5), (START, 100_000)]);
+        assert_eq!(looks(&[("$to", "nobody".into())]), [(START, 100_000)]);
         // Whoever says nothing means everyone, and the first of them is found at once.
-        assert_eq!(index.candidates(&properties(&[]), (0, 0), |_| true).next(), Some((0, 0)));
+        assert_eq!(
+            index.candidates(&properties(&[]), (START, 0), |_| true).next(),
+            Some((START, 0))
+        );
     }
 
     #[test]
@@ -241,11 +246,11 @@ mod tests {
         ) {
             let mut index = Index::default();
             for (nth, (it, _)) in (0..).zip(&there) {
-                index.insert(it, (0, nth));
+                index.insert(it, (START, nth));
             }
             for (nth, (it, gone)) in (0..).zip(&there) {
                 if *gone {
-                    index.remove(it, (0, nth));
+                    index.remove(it, (START, nth));
                 }
             }
             let agrees = |nth: &u64| {
@@ -253,7 +258,7 @@ mod tests {
                 correlates(&there[at].0, &wanted)
             };
             let found: Vec<u64> = index
-                .candidates(&wanted, (0, from), |_| true)
+                .candidates(&wanted, (START, from), |_| true)
                 .map(|(_, nth)| nth)
                 .filter(agrees)
                 .collect();

@@ -24,6 +24,7 @@ mod key;
 mod label;
 mod limit;
 mod message;
+mod millis;
 mod model;
 mod outcome;
 pub mod request;

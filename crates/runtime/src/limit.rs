@@ -8,7 +8,7 @@ use std::{
 use travertine_func::Functions;
 use travertine_value::Name;
 
-use crate::{Error, board::Order};
+use crate::{Error, Timestamp, board::Order};
 
 /// How much of the same may be done at once, and how often it may begin. It holds for each key of its
 /// class separately.
@@ -63,13 +63,6 @@ impl Limit {
     pub fn and_rate(self, jobs: u32, per: Duration) -> Self {
         Self { rate: Some((jobs, per)), ..self }
     }
-
-    /// The number of jobs and the length of the time span in milliseconds.
-    fn rate_millis(&self) -> Option<(usize, i64)> {
-        let (jobs, per) = self.rate?;
-        let jobs = usize::try_from(jobs).unwrap_or(usize::MAX);
-        Some((jobs, i64::try_from(per.as_millis()).unwrap_or(i64::MAX)))
-    }
 }
 
 /// Whether limits let anything begin at all, and whether those are there that activities name.
@@ -106,11 +99,11 @@ pub(crate) struct Key {
     /// How many have begun and not ended.
     begun: u32,
     /// When the last ones have begun, as far as the rate asks.
-    recent: VecDeque<i64>,
+    recent: VecDeque<Timestamp>,
     /// Those that are up, by their type.
     pub(crate) lines: BTreeMap<Name, Line>,
     /// When it is looked at again.
-    pub(crate) due: Option<i64>,
+    pub(crate) due: Option<Timestamp>,
 }
 
 /// Jobs of one type with one key.
@@ -132,11 +125,11 @@ impl Key {
     }
 
     fn is_too_often(&self) -> bool {
-        self.limit.rate_millis().is_some_and(|(most, _)| self.recent.len() >= most)
+        self.limit.rate.is_some_and(|(most, _)| self.recent.len() as u64 >= u64::from(most))
     }
 
     /// One has begun.
-    pub(crate) fn begin(&mut self, now: i64) {
+    pub(crate) fn begin(&mut self, now: Timestamp) {
         self.hold();
         if self.limit.rate.is_some() {
             self.recent.push_back(now);
@@ -154,18 +147,18 @@ impl Key {
     }
 
     /// Forgets what does not count any more.
-    pub(crate) fn pass(&mut self, now: i64) {
-        let Some((_, per)) = self.limit.rate_millis() else { return };
-        while self.recent.front().is_some_and(|it| it.saturating_add(per) <= now) {
+    pub(crate) fn pass(&mut self, now: Timestamp) {
+        let Some((_, per)) = self.limit.rate else { return };
+        while self.recent.front().is_some_and(|it| it.after(per) <= now) {
             self.recent.pop_front();
         }
     }
 
     /// When there is room again, or else when nothing counts any more.
-    pub(crate) fn next_due(&self) -> Option<i64> {
-        let (_, per) = self.limit.rate_millis()?;
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        let (_, per) = self.limit.rate?;
         let since = if self.is_too_often() { self.recent.front() } else { self.recent.back() };
-        since.map(|it| it.saturating_add(per))
+        since.map(|it| it.after(per))
     }
 
     /// Whether nothing need be known of it.

@@ -11,7 +11,7 @@ use travertine_store::codec::record::{Held as HeldMessage, Subscription, Subscri
 use travertine_value::{Map, Name, Value};
 
 use crate::{
-    Address, InstanceId,
+    Address, InstanceId, Timestamp,
     index::{Index, Place, is_same},
 };
 
@@ -207,9 +207,9 @@ pub struct DeadLetter {
     /// The message.
     pub message: Message,
     /// When it was published.
-    pub published: i64,
+    pub published: Timestamp,
     /// Since when it is dead.
-    pub died: i64,
+    pub died: Timestamp,
     /// Why.
     pub reason: Name,
 }
@@ -350,7 +350,7 @@ fn property<'a>(side: &'a [(Name, Value)], name: &str) -> Option<&'a Value> {
 }
 
 /// Whether a message that was published at that time is for a wait that may have begun since.
-pub fn is_for(wait: &Subscription, delivery: Delivery, published: i64) -> bool {
+pub fn is_for(wait: &Subscription, delivery: Delivery, published: Timestamp) -> bool {
     match delivery {
         Delivery::All => true,
         Delivery::AfterCreate => wait.created <= published,
@@ -385,7 +385,7 @@ impl Waiting {
         let place = (it.kind, Name::clone(&it.name), it.place);
         self.places.insert(it.address(), place);
         let queue = self.by_name.entry((it.kind, Name::clone(&it.name))).or_default();
-        queue.index.insert(&it.correlation, (0, it.place));
+        queue.index.insert(&it.correlation, (Timestamp::default(), it.place));
         queue.by_place.insert(it.place, it);
     }
 
@@ -394,7 +394,7 @@ impl Waiting {
         let key = (kind, name);
         let queue = self.by_name.get_mut(&key).expect("a place is in a queue");
         let removed = queue.by_place.remove(&order)?;
-        queue.index.remove(&removed.correlation, (0, order));
+        queue.index.remove(&removed.correlation, (Timestamp::default(), order));
         if queue.by_place.is_empty() {
             self.by_name.remove(&key);
         }
@@ -406,7 +406,7 @@ impl Waiting {
     pub(crate) fn hear<'a>(
         &'a self,
         message: &'a Message,
-        published: Option<i64>,
+        published: Option<Timestamp>,
     ) -> impl Iterator<Item = &'a Subscription> {
         let queue = self.by_name.get(&(SubscriptionKind::Message, Name::clone(&message.name)));
         let all = queue.into_iter().flat_map(|queue| {
@@ -434,7 +434,12 @@ impl Waiting {
         }
         let to_one = property(&message.correlation, INSTANCE).is_some_and(|it| !it.is_null());
         let wanted = move |names: &[Name]| !to_one || names.iter().any(|it| &**it == INSTANCE);
-        Box::new(queue.index.candidates(&message.correlation, (0, 0), wanted).map(|(_, it)| it))
+        Box::new(
+            queue
+                .index
+                .candidates(&message.correlation, (Timestamp::default(), 0), wanted)
+                .map(|(_, it)| it),
+        )
     }
 
     /// Whether some who wait for messages of this name do not define a property.
@@ -502,7 +507,7 @@ impl Kept {
     fn index_of(&mut self, held: &HeldMessage) -> (&mut Index, Place) {
         match held.message.consume {
             Consume::One => (&mut self.once, (held.published, held.number)),
-            Consume::All => (&mut self.shared, (0, held.number)),
+            Consume::All => (&mut self.shared, (Timestamp::default(), held.number)),
         }
     }
 }
@@ -531,7 +536,7 @@ impl Held {
         &'a self,
         wait: &'a Subscription,
         variables: &Assignments,
-        now: i64,
+        now: Timestamp,
     ) -> Option<&'a HeldMessage> {
         let is_it = |held: &&HeldMessage| {
             let wanted = variables_wanted(&wait.correlation, &held.message.correlation);
@@ -547,7 +552,7 @@ impl Held {
     }
 
     /// Which variables of a wait would have to be known to find all messages for it.
-    pub(crate) fn variables_asked(&self, wait: &Subscription, now: i64) -> BTreeSet<Name> {
+    pub(crate) fn variables_asked(&self, wait: &Subscription, now: Timestamp) -> BTreeSet<Name> {
         let by_variables = property(&wait.correlation, BY_VARIABLES).is_some();
         let kept = self.by_name.get(&wait.name);
         if !by_variables && !kept.is_some_and(|it| it.once.defines(WHERE)) {
@@ -565,7 +570,7 @@ impl Held {
         &'a self,
         wait: &'a Subscription,
         correlation: &Assignments,
-        now: i64,
+        now: Timestamp,
     ) -> Option<[Box<dyn Iterator<Item = &'a HeldMessage> + 'a>; 3]> {
         let kept = self.by_name.get(&wait.name)?;
         let is_it = move |held: &&HeldMessage| {
@@ -575,8 +580,8 @@ impl Held {
         };
         let has_id = property(correlation, INSTANCE).is_some();
         let wanted = move |names: &[Name]| has_id || !names.iter().any(|it| &**it == INSTANCE);
-        let once = kept.once.candidates(correlation, (i64::MIN, 0), wanted);
-        let shared = (0, wait.after.saturating_add(1));
+        let once = kept.once.candidates(correlation, (Timestamp::MIN, 0), wanted);
+        let shared = (Timestamp::default(), wait.after.saturating_add(1));
         let shared = kept.shared.candidates(correlation, shared, |_| true);
         let unheard = shared.filter(|(_, number)| wait.had.binary_search(number).is_err());
         let held = |(_, number): Place| &self.messages[&number];
@@ -585,7 +590,7 @@ impl Held {
             correlation.retain(|(name, _)| &**name != INSTANCE);
             correlation.push((INSTANCE.into(), wait.instance.unnamed().into()));
             let to_one = |names: &[Name]| names.iter().any(|it| &**it == INSTANCE);
-            let found = kept.once.candidates(&correlation, (i64::MIN, 0), to_one);
+            let found = kept.once.candidates(&correlation, (Timestamp::MIN, 0), to_one);
             Box::new(found.map(held).filter(is_it))
         } else {
             Box::new(std::iter::empty())
@@ -602,10 +607,10 @@ impl Held {
         &self,
         name: &Name,
         correlation: &Assignments,
-        now: i64,
+        now: Timestamp,
     ) -> Option<&HeldMessage> {
         let kept = self.by_name.get(name)?;
-        let places = kept.once.candidates(correlation, (i64::MIN, 0), |_| true);
+        let places = kept.once.candidates(correlation, (Timestamp::MIN, 0), |_| true);
         let mut held = places.map(|(_, number)| &self.messages[&number]);
         held.find(|it| {
             it.message.delivery == Delivery::All

@@ -16,6 +16,8 @@ use travertine_value::{
     time::{self, Timer, Timestamp},
 };
 
+use crate::millis;
+
 /// The function that every schedule is a run of.
 pub const SCHEDULE: &str = "travertine.schedule";
 
@@ -29,8 +31,9 @@ const STEPS_MAX: u32 = 100;
 /// When something is started.
 ///
 /// ```
-/// # use travertine_runtime::When;
-/// let quarter = When::Every { millis: 15 * 60_000, from: 0 };
+/// # use std::time::Duration;
+/// # use travertine_runtime::{Timestamp, When};
+/// let quarter = When::Every { span: Duration::from_mins(15), from: Timestamp::default() };
 /// let workdays = When::Cron("CRON_TZ=Europe/Vienna 0 9 * * MON-FRI".into());
 /// assert_ne!(quarter, workdays);
 /// ```
@@ -38,12 +41,14 @@ const STEPS_MAX: u32 = 100;
 pub enum When {
     /// As a cron expression says, in the zone that it names.
     Cron(String),
-    /// Every so many milliseconds, counted from a point in time.
+    /// Whenever so much time has passed, counted from a point in time.
     Every {
         /// What lies between two firings.
-        millis: u64,
-        /// One of the firings, in milliseconds since 1970.
-        from: i64,
+        #[serde(rename = "millis", with = "millis::span")]
+        span: Duration,
+        /// One of the firings.
+        #[serde(with = "millis::time")]
+        from: Timestamp,
     },
 }
 
@@ -85,9 +90,9 @@ pub struct Schedule {
     pub variables: String,
     /// When.
     pub when: When,
-    /// By how many milliseconds a firing may come late, by chance, so that not everything happens at
-    /// once.
-    pub jitter: u64,
+    /// How late a firing may come, by chance, so that not everything happens at once.
+    #[serde(with = "millis::span")]
+    pub jitter: Duration,
     /// What to do when the last one still runs.
     pub overlap: Overlap,
     /// Whether it starts nothing for now.
@@ -98,10 +103,12 @@ pub struct Schedule {
     pub skipped: u64,
     /// How many of those that it has waited for have failed.
     pub failed: u64,
-    /// When one was last started, in milliseconds since 1970.
-    pub last: Option<i64>,
-    /// When the next is due, in milliseconds since 1970.
-    pub next: Option<i64>,
+    /// When one was last started.
+    #[serde(default, with = "millis::maybe_time")]
+    pub last: Option<Timestamp>,
+    /// When the next is due.
+    #[serde(default, with = "millis::maybe_time")]
+    pub next: Option<Timestamp>,
     /// Whether it is removed, and only waits for the last one that it has started.
     #[serde(default)]
     pub removed: bool,
@@ -155,7 +162,7 @@ impl When {
     fn has_rhythm(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Cron(one), Self::Cron(other)) => one == other,
-            (Self::Every { millis: one, .. }, Self::Every { millis: other, .. }) => one == other,
+            (Self::Every { span: one, .. }, Self::Every { span: other, .. }) => one == other,
             (Self::Cron(_) | Self::Every { .. }, _) => false,
         }
     }
@@ -174,11 +181,11 @@ impl When {
                 due.map(|it| it.at)
                     .map_err(|error| Failure::terminal("schedule", error.to_string()))
             }
-            Self::Every { millis, from } => {
-                let millis = i64::try_from(*millis).unwrap_or(i64::MAX).max(1);
-                let since = after.as_millis().saturating_sub(*from);
-                let passed = since.div_euclid(millis).saturating_add(1).max(0);
-                let next = from.saturating_add(passed.saturating_mul(millis));
+            Self::Every { span, from } => {
+                let (span, from) = (time::millis(*span).max(1), from.as_millis());
+                let since = after.as_millis().saturating_sub(from);
+                let passed = since.div_euclid(span).saturating_add(1).max(0);
+                let next = from.saturating_add(passed.saturating_mul(span));
                 Ok(Timestamp::from_millis(next))
             }
         }
@@ -305,13 +312,14 @@ fn due(cx: &Context, schedule: &Rc<RefCell<Schedule>>) -> Result<Option<Timestam
         return Ok(None);
     }
     // Whoever is told something before a firing that is late does not forget it.
-    if let Some(next) = schedule.next.map(Timestamp::from_millis).filter(|it| *it > cx.now()) {
+    if let Some(next) = schedule.next.filter(|it| *it > cx.now()) {
         return Ok(Some(next));
     }
     let next = schedule.when.next(cx.now())?;
-    let late = if schedule.jitter > 0 { cx.random().below(schedule.jitter + 1) } else { 0 };
-    let due = next.after_millis(i64::try_from(late).unwrap_or(i64::MAX));
-    schedule.next = Some(due.as_millis());
+    let most = time::millis(schedule.jitter).unsigned_abs();
+    let late = if most > 0 { cx.random().below(most + 1) } else { 0 };
+    let due = next.after(Duration::from_millis(late));
+    schedule.next = Some(due);
     Ok(Some(due))
 }
 
@@ -345,7 +353,7 @@ async fn fire(
     let (definition, variables) = {
         let mut it = schedule.borrow_mut();
         it.started += 1;
-        it.last = Some(cx.now().as_millis());
+        it.last = Some(cx.now());
         (it.definition.clone(), variables(&it.variables)?)
     };
     let call = cx.process::<()>(&definition).variables(variables);
@@ -375,6 +383,5 @@ pub(crate) fn json(variables: Assignments) -> String {
 
 /// A schedule of every so much time from now on.
 pub(crate) fn every(period: Duration, now: Timestamp) -> When {
-    let millis = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
-    When::Every { millis, from: now.as_millis() }
+    When::Every { span: time::whole_millis(period), from: now }
 }

@@ -438,12 +438,18 @@ impl World {
     /// A message that is held, and one that nobody has taken before it expired.
     pub(crate) async fn add_letter(&self, keys: &mut Keys, side: &str) {
         let engine = &self.engine;
-        let held = Message { ttl: Some(1 << 40), ..Message::new(&format!("{side}-held")) };
+        let held = Message {
+            ttl: Some(Duration::from_millis(1 << 40)),
+            ..Message::new(&format!("{side}-held"))
+        };
         engine.publish(held).await.expect("it is held");
-        let lost = Message { ttl: Some(1), ..Message::new(&format!("{side}-lost")) };
+        let lost = Message {
+            ttl: Some(Duration::from_millis(1)),
+            ..Message::new(&format!("{side}-lost"))
+        };
         let number = engine.publish_with(lost, engine::PublishOptions::default()).await;
         let number = number.expect("it is held").number.expect("it is new");
-        self.clock.set(engine.now().after_millis(2));
+        self.clock.set(engine.now().after(Duration::from_millis(2)));
         engine.wake();
         let dead = Search::of(Table::Messages)
             .with(Condition::of(MessageColumn::Id, Test::eq(number)))

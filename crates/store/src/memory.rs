@@ -573,11 +573,13 @@ impl Store for MemoryStore {
 
 #[cfg(test)]
 mod tests {
+    use travertine_value::time::Timestamp;
+
     use super::*;
     use crate::Batch;
 
     fn entry(seq: Seq, previous: Seq) -> Entry {
-        Entry { seq, instance: InstanceId(1), previous, at: 0, body: vec![1] }
+        Entry { seq, instance: InstanceId(1), previous, at: Timestamp::default(), body: vec![1] }
     }
 
     #[test]

@@ -3,9 +3,14 @@
 //! These are the types of today. What they look like in bytes is the business of the [`codec`](crate::codec), which
 //! has types of its own for that.
 
+use std::time::Duration;
+
 use travertine_kernel::{Assignments, Catches, Ending, Event, Failure, PostId, WaitId};
 pub use travertine_kernel::{Consume, Delivery};
-use travertine_value::{Name, time::Repeat};
+use travertine_value::{
+    Name,
+    time::{Repeat, Timestamp},
+};
 
 use crate::{Address, InstanceId};
 
@@ -36,14 +41,14 @@ pub enum Record {
         /// Who has it.
         worker: Name,
         /// Until when.
-        until: i64,
+        until: Timestamp,
     },
     /// A job is offered again from then on.
     Paused {
         /// The job's wait.
         wait: WaitId,
         /// From when; at once where it is past.
-        until: i64,
+        until: Timestamp,
     },
     /// Someone has changed a user task.
     TaskChanged {
@@ -57,7 +62,7 @@ pub enum Record {
         /// The timer's wait.
         wait: WaitId,
         /// When it is due now.
-        due: i64,
+        due: Timestamp,
     },
     /// It runs another version from now on.
     Migrated {
@@ -83,7 +88,7 @@ pub enum Record {
         /// What its sender calls it.
         id: Name,
         /// Until when.
-        until: i64,
+        until: Timestamp,
     },
     /// An instance of another shard waits for messages or signals that this one finds receivers for.
     Subscribed(Subscription),
@@ -135,7 +140,7 @@ pub enum Record {
         /// What its sender calls it.
         id: Name,
         /// Until when.
-        until: i64,
+        until: Timestamp,
     },
     /// What the starter of the instance says of it.
     Labelled(Box<Labels>),
@@ -233,7 +238,7 @@ impl<T> Edit<T> {
 ///
 /// ```
 /// # use travertine_store::record::{Edit, TaskChange};
-/// let change = TaskChange { priority: Some(80), due: Edit::Set(1_000), ..TaskChange::default() };
+/// let change = TaskChange { priority: Some(80), due: Edit::Remove, ..TaskChange::default() };
 /// assert_eq!(change.assignee, Edit::Keep);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -245,9 +250,9 @@ pub struct TaskChange {
     /// Which groups may do it.
     pub candidate_groups: Option<Vec<Name>>,
     /// By when.
-    pub due: Edit<i64>,
+    pub due: Edit<Timestamp>,
     /// When to look again.
-    pub follow_up: Edit<i64>,
+    pub follow_up: Edit<Timestamp>,
     /// Greater comes first.
     pub priority: Option<i64>,
 }
@@ -258,7 +263,7 @@ pub struct Folded {
     /// How it came to be.
     pub created: Created,
     /// When it began.
-    pub started: i64,
+    pub started: Timestamp,
     /// How it ended.
     pub ending: Ending,
     /// Its variables at the end.
@@ -273,9 +278,9 @@ pub struct Held {
     /// What it is.
     pub message: Message,
     /// When it came.
-    pub published: i64,
+    pub published: Timestamp,
     /// When it is dropped.
-    pub expires: Option<i64>,
+    pub expires: Option<Timestamp>,
     /// Why nobody will receive it any more.
     pub dead: Option<Dead>,
 }
@@ -284,7 +289,7 @@ pub struct Held {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dead {
     /// Since when.
-    pub at: i64,
+    pub at: Timestamp,
     /// Why.
     pub reason: Name,
 }
@@ -292,11 +297,12 @@ pub struct Dead {
 /// A message.
 ///
 /// ```
+/// # use std::time::Duration;
 /// # use travertine_store::record::Message;
 /// let paid = Message {
 ///     correlation: vec![("order".into(), 12.into())],
 ///     variables: vec![("cents".into(), 1_200.into())],
-///     ttl: Some(60_000), // Held for a minute, should nobody wait for it yet.
+///     ttl: Some(Duration::from_mins(1)), // Should nobody wait for it yet.
 ///     ..Message::new("paid")
 /// };
 /// assert_eq!(paid.variables[0].1.as_i64(), Some(1_200));
@@ -311,9 +317,8 @@ pub struct Message {
     pub variables: Assignments,
     /// What its sender calls it.
     pub id: Option<Name>,
-    /// How long it is held for a receiver that does not wait yet, in milliseconds; for good where
-    /// nothing is said.
-    pub ttl: Option<i64>,
+    /// How long it is held for a receiver that does not wait yet; for good where nothing is said.
+    pub ttl: Option<Duration>,
     /// Who receives it.
     pub consume: Consume,
     /// Which waits it is for.
@@ -350,11 +355,11 @@ pub struct Subscription {
     /// The element that waits, for people.
     pub element: Name,
     /// Since when.
-    pub since: i64,
+    pub since: Timestamp,
     /// Its place among those who wait, given by the shard that finds receivers; 0 before that.
     pub place: u64,
     /// When the instance began.
-    pub created: i64,
+    pub created: Timestamp,
     /// Messages for many with numbers up to this one are not for it: the instance has had them.
     pub after: u64,
     /// Those with greater numbers that it has had, in order.
@@ -378,7 +383,7 @@ pub struct StartTimer {
     /// The start event.
     pub start: StartKey,
     /// When it is due; never again where that is `None`.
-    pub due: Option<i64>,
+    pub due: Option<Timestamp>,
     /// How it goes on after that.
     pub repeat: Option<Repeat>,
 }
@@ -445,9 +450,9 @@ pub enum Letter {
         /// Whether a receiver has had it before and did not want it after all.
         again: bool,
         /// When it was published, for such a one.
-        published: i64,
+        published: Timestamp,
         /// When it is dropped, for such a one; for good where nothing is said.
-        expires: Option<i64>,
+        expires: Option<Timestamp>,
     },
     /// A message is there for a wait.
     Deliver {
@@ -456,9 +461,9 @@ pub enum Letter {
         /// The message.
         message: Message,
         /// When it was published.
-        published: i64,
+        published: Timestamp,
         /// When it is dropped.
-        expires: Option<i64>,
+        expires: Option<Timestamp>,
         /// What its receiver remembers, where many receive it.
         shared: Option<Shared>,
     },
@@ -509,9 +514,9 @@ pub enum Letter {
         /// The message.
         message: Message,
         /// When it was published.
-        published: i64,
+        published: Timestamp,
         /// When it would have been dropped.
-        expires: Option<i64>,
+        expires: Option<Timestamp>,
         /// Why it cannot be taken.
         reason: Name,
     },
@@ -606,7 +611,7 @@ pub struct Snapshot {
     /// What is known of it outside the kernel, as records that make it so.
     pub records: Vec<Record>,
     /// Since when each of its waits for work has been open.
-    pub since: Vec<(WaitId, i64)>,
+    pub since: Vec<(WaitId, Timestamp)>,
     /// The kernel's state, as [`encode_instance`](crate::codec::encode_instance) writes it.
     pub state: Vec<u8>,
 }
@@ -645,8 +650,8 @@ impl TaskChange {
     /// ```
     /// # use travertine_store::record::{Edit, TaskChange};
     /// let mut change = TaskChange { priority: Some(80), ..TaskChange::default() };
-    /// change.merge(TaskChange { due: Edit::Set(1_000), ..TaskChange::default() });
-    /// assert_eq!((change.priority, change.due), (Some(80), Edit::Set(1_000)));
+    /// change.merge(TaskChange { due: Edit::Remove, ..TaskChange::default() });
+    /// assert_eq!((change.priority, change.due), (Some(80), Edit::Remove));
     /// ```
     pub fn merge(&mut self, newer: Self) {
         self.assignee.merge(newer.assignee);

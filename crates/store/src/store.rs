@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use travertine_value::Name;
+use travertine_value::{Name, time::Timestamp};
 
 use crate::{
     Address, Error, InstanceId,
@@ -52,8 +52,8 @@ pub struct Entry {
     pub instance: InstanceId,
     /// The entry before it that is about the same instance; 0 where it is the first.
     pub previous: Seq,
-    /// When, in milliseconds since 1970.
-    pub at: i64,
+    /// When.
+    pub at: Timestamp,
     /// What, as the codec writes it.
     pub body: Vec<u8>,
 }
@@ -177,8 +177,8 @@ pub struct Fold {
 pub struct Deployment {
     /// Its number, from 1.
     pub number: u64,
-    /// When, in milliseconds since 1970.
-    pub at: i64,
+    /// When.
+    pub at: Timestamp,
     /// The files.
     pub resources: Vec<Resource>,
     /// What they define.

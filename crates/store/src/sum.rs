@@ -73,7 +73,7 @@ fn weight(seq: Seq, sum: Option<u32>) -> u64 {
 pub(crate) fn entry(shard: ShardId, it: &Entry) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&shard.0.to_le_bytes());
-    for number in [it.seq, it.instance.0, it.previous, it.at.cast_unsigned()] {
+    for number in [it.seq, it.instance.0, it.previous, it.at.as_millis().cast_unsigned()] {
         sum.update(&number.to_le_bytes());
     }
     sum.update(&it.body);
@@ -116,7 +116,7 @@ pub(crate) fn deployment(it: &Deployment) -> u32 {
         sum.update(bytes);
     };
     text(&it.number.to_le_bytes());
-    text(&it.at.to_le_bytes());
+    text(&it.at.as_millis().to_le_bytes());
     for it in &it.resources {
         text(it.name.as_bytes());
     }

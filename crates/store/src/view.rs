@@ -3,7 +3,7 @@
 //! Values are kept as JSON text, for people and for queries. The exact value is in the log.
 
 use travertine_kernel::{ElementKind, Part};
-use travertine_value::Name;
+use travertine_value::{Name, time::Timestamp};
 
 use crate::{Seq, ShardId};
 
@@ -137,7 +137,7 @@ pub enum Change {
     /// The instance itself is gone, with all rows about it but those in [`Table::Subscriptions`].
     Remove(u64),
     /// Of a table of what is over all rows of the shard that ended before that time are gone.
-    Expire(Table, i64),
+    Expire(Table, Timestamp),
     /// The instance has a new snapshot.
     Snapshot {
         /// The instance.
@@ -179,6 +179,7 @@ impl Key {
 ///
 /// ```
 /// # use travertine_store::view::{MessageRow, Row};
+/// # use travertine_value::time::Timestamp;
 /// fn in_words(row: &Row) -> String {
 ///     match row {
 ///         Row::Job(it) => format!("{} waits for a worker", it.element),
@@ -192,7 +193,7 @@ impl Key {
 ///     message_id: None,
 ///     correlation: "{}".into(),
 ///     body: vec![],
-///     published: 0,
+///     published: Timestamp::default(),
 ///     expires: None,
 ///     dead: None,
 ///     reason: None,
@@ -249,8 +250,9 @@ pub enum InstanceState {
 ///
 /// ```
 /// # use travertine_store::view::InstanceRow;
-/// fn took_ms(it: &InstanceRow) -> Option<i64> {
-///     Some(it.ended? - it.started)
+/// # use std::time::Duration;
+/// fn took(it: &InstanceRow) -> Option<Duration> {
+///     Some(it.ended?.since(it.started))
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -271,10 +273,10 @@ pub struct InstanceRow {
     pub version_tag: Option<Name>,
     /// How far it is.
     pub state: InstanceState,
-    /// When it began, in milliseconds since 1970, as all times here.
-    pub started: i64,
+    /// When it began.
+    pub started: Timestamp,
     /// When it ended.
-    pub ended: Option<i64>,
+    pub ended: Option<Timestamp>,
     /// The instance that called it, and the wait there.
     pub parent: Option<(u64, u64)>,
     /// The outermost caller; itself where nobody called it.
@@ -323,7 +325,7 @@ pub struct ElementRow {
     /// The number of its incident, where it has one.
     pub incident: Option<u64>,
     /// Since when it is there.
-    pub since: i64,
+    pub since: Timestamp,
 }
 
 /// A variable.
@@ -377,7 +379,8 @@ pub enum JobState {
 ///
 /// ```
 /// # use travertine_store::view::{JobRow, JobState};
-/// fn is_due(it: &JobRow, now: i64) -> bool {
+/// # use travertine_value::time::Timestamp;
+/// fn is_due(it: &JobRow, now: Timestamp) -> bool {
 ///     it.state == JobState::Available && it.until.is_none_or(|until| until <= now)
 /// }
 /// ```
@@ -402,7 +405,7 @@ pub struct JobRow {
     /// Greater comes first.
     pub priority: i64,
     /// The end of the lease, or of the pause before the next try.
-    pub until: Option<i64>,
+    pub until: Option<Timestamp>,
     /// Who has it.
     pub worker: Option<Name>,
     /// Its headers, as a JSON object.
@@ -414,9 +417,9 @@ pub struct JobRow {
     /// The code of the error that it has raised and that nobody catches.
     pub error_code: Option<Name>,
     /// Since when it waits.
-    pub created: i64,
+    pub created: Timestamp,
     /// When it was over; nothing as long as it is not.
-    pub ended: Option<i64>,
+    pub ended: Option<Timestamp>,
     /// Who has ended it, where whoever asked was known.
     pub by: Option<Name>,
 }
@@ -441,8 +444,9 @@ pub enum TaskState {
 ///
 /// ```
 /// # use travertine_store::view::TaskRow;
+/// # use travertine_value::time::Timestamp;
 /// fn most_urgent(tasks: &mut [TaskRow]) {
-///     tasks.sort_by_key(|it| (-it.priority, it.due.unwrap_or(i64::MAX)));
+///     tasks.sort_by_key(|it| (-it.priority, it.due.unwrap_or(Timestamp::MAX)));
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -466,9 +470,9 @@ pub struct TaskRow {
     /// Which groups may do it, as a JSON list.
     pub candidate_groups: Name,
     /// By when it should be done.
-    pub due: Option<i64>,
+    pub due: Option<Timestamp>,
     /// When someone wants to look at it again.
-    pub follow_up: Option<i64>,
+    pub follow_up: Option<Timestamp>,
     /// Greater comes first.
     pub priority: i64,
     /// The form, by reference.
@@ -476,11 +480,11 @@ pub struct TaskRow {
     /// Everything else that the model says of it, as a JSON object.
     pub fields: Name,
     /// Since when it waits.
-    pub created: i64,
+    pub created: Timestamp,
     /// How it stands.
     pub state: TaskState,
     /// When it was over; nothing as long as it is not.
-    pub ended: Option<i64>,
+    pub ended: Option<Timestamp>,
     /// Who has ended it, where whoever asked was known.
     pub by: Option<Name>,
 }
@@ -508,7 +512,7 @@ pub struct TimerRow {
     /// and for one that starts instances.
     pub visit: u64,
     /// When.
-    pub due: i64,
+    pub due: Timestamp,
     /// What is needed to set it again, as the codec writes it; for one that starts instances.
     pub body: Vec<u8>,
 }
@@ -559,13 +563,14 @@ pub struct SubscriptionRow {
     /// The same, as the codec writes it.
     pub body: Vec<u8>,
     /// Since when.
-    pub created: i64,
+    pub created: Timestamp,
 }
 
 /// Something that someone must look at.
 ///
 /// ```
 /// # use travertine_store::view::IncidentRow;
+/// # use travertine_value::time::Timestamp;
 /// let incident = IncidentRow {
 ///     instance: 12,
 ///     token: 3,
@@ -578,7 +583,7 @@ pub struct SubscriptionRow {
 ///     listener: None,
 ///     code: None,
 ///     message: "there are no lamps".into(),
-///     since: 0,
+///     since: Timestamp::default(),
 ///     ended: None,
 ///     by: None,
 /// };
@@ -609,9 +614,9 @@ pub struct IncidentRow {
     /// What it says to people.
     pub message: Name,
     /// Since when.
-    pub since: i64,
+    pub since: Timestamp,
     /// When it was resolved, or gone with its token; nothing as long as it is there.
-    pub ended: Option<i64>,
+    pub ended: Option<Timestamp>,
     /// Who has ended it, where whoever asked was known.
     pub by: Option<Name>,
 }
@@ -641,11 +646,11 @@ pub struct MessageRow {
     /// recognised when it is sent again.
     pub body: Vec<u8>,
     /// When it came.
-    pub published: i64,
+    pub published: Timestamp,
     /// When it is dropped.
-    pub expires: Option<i64>,
+    pub expires: Option<Timestamp>,
     /// Since when it is a dead letter, which nobody receives; `None` for one that is held.
-    pub dead: Option<i64>,
+    pub dead: Option<Timestamp>,
     /// Why it is one.
     pub reason: Option<Name>,
 }
@@ -682,9 +687,11 @@ pub struct Query {
 ///
 /// ```
 /// # use travertine_store::view::Filter;
-/// // Ann's tasks that were due in the first second of 1970.
-/// let filters = vec![Filter::Assignee("ann".into()), Filter::Due(Some(0), Some(1_000))];
-/// assert_eq!(filters.len(), 2);
+/// # use travertine_value::time::Timestamp;
+/// // Ann's tasks that are late.
+/// fn late(now: Timestamp) -> Vec<Filter> {
+///     vec![Filter::Assignee("ann".into()), Filter::Due(None, Some(now))]
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filter {
@@ -707,9 +714,9 @@ pub enum Filter {
     /// People call its instance so.
     BusinessId(Name),
     /// Its instance began in this span: from, to (without).
-    Started(Option<i64>, Option<i64>),
+    Started(Option<Timestamp>, Option<Timestamp>),
     /// Its instance ended in this span: from, to (without).
-    Ended(Option<i64>, Option<i64>),
+    Ended(Option<Timestamp>, Option<Timestamp>),
     /// Its instance has incidents, or has none.
     HasIncidents(bool),
     /// Its instance runs and has a variable of this name in any layer, with this value as JSON.
@@ -731,7 +738,7 @@ pub enum Filter {
     /// It is a task for this group.
     CandidateGroup(Name),
     /// It is due in this span: from, to (without).
-    Due(Option<i64>, Option<i64>),
+    Due(Option<Timestamp>, Option<Timestamp>),
     /// It is a subscription of this kind.
     Kind(SubscriptionKind),
     /// It is a message that is a dead letter, or one that is none.
@@ -955,7 +962,7 @@ impl Row {
 
     /// When what it tells of was over, where that is so.
     #[doc(hidden)] // For the engine and for stores.
-    pub fn ended(&self) -> Option<i64> {
+    pub fn ended(&self) -> Option<Timestamp> {
         match self {
             Self::Instance(it) => it.ended,
             Self::Job(it) => it.ended,

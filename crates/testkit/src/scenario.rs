@@ -18,7 +18,7 @@
 //! assert_eq!(it.variables(), r#"{"name":"Ada"}"#);
 //! ```
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use travertine_bpmn::{Options, Report, Severity, read};
 use travertine_kernel::{
@@ -316,8 +316,8 @@ impl Scenario {
     }
 
     /// Lets time pass; timers that come due fire in order.
-    pub fn advance(&mut self, millis: i64) {
-        let until = self.now.after_millis(millis);
+    pub fn advance(&mut self, millis: u64) {
+        let until = self.now.after(Duration::from_millis(millis));
         loop {
             let due = self.instance.waits.iter().filter_map(|(id, it)| match &*it.on {
                 WaitFor::Timer { due, .. } if *due <= until => Some((*due, *id)),

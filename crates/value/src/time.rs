@@ -5,7 +5,7 @@
 
 mod cron;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use jiff::{Span, Zoned, civil, tz::TimeZone};
 
@@ -14,15 +14,22 @@ pub use cron::{Cron, Weekdays, split_zone};
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z.
 ///
 /// ```
+/// # use std::time::Duration;
 /// # use travertine_value::time::Timestamp;
 /// let noon = Timestamp::from_millis(1_767_268_800_000);
 /// assert_eq!(noon.to_string(), "2026-01-01T12:00:00Z");
-/// assert!(noon < noon.after_millis(1));
+/// assert_eq!(noon.after(Duration::from_mins(90)).since(noon), Duration::from_mins(90));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
+    /// The first point there is.
+    pub const MIN: Self = Self(i64::MIN);
+
+    /// The last point there is, which never comes.
+    pub const MAX: Self = Self(i64::MAX);
+
     /// So many milliseconds after the beginning of 1970; before it, where negative.
     ///
     /// ```
@@ -43,17 +50,81 @@ impl Timestamp {
         self.0
     }
 
-    /// The point so many milliseconds later, or the last one there is.
+    /// The point so much later, or the last one there is. Less than a millisecond counts as nothing.
     ///
     /// ```
+    /// # use std::time::Duration;
     /// # use travertine_value::time::Timestamp;
-    /// let soon = Timestamp::from_millis(1_000).after_millis(500);
+    /// let soon = Timestamp::from_millis(1_000).after(Duration::from_millis(500));
     /// assert_eq!(soon, Timestamp::from_millis(1_500));
     /// ```
     #[must_use]
-    pub const fn after_millis(self, millis: i64) -> Self {
-        Self(self.0.saturating_add(millis))
+    pub fn after(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(millis(span)))
     }
+
+    /// The point so much earlier, or the first one there is. Less than a millisecond counts as nothing.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use travertine_value::time::Timestamp;
+    /// let shortly_before = Timestamp::from_millis(1_000).before(Duration::from_millis(1));
+    /// assert_eq!(shortly_before, Timestamp::from_millis(999));
+    /// ```
+    #[must_use]
+    pub fn before(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(millis(span)))
+    }
+
+    /// The beginning of the second that it is in.
+    ///
+    /// ```
+    /// # use travertine_value::time::Timestamp;
+    /// assert_eq!(Timestamp::from_millis(-1).whole_second(), Timestamp::from_millis(-1_000));
+    /// ```
+    #[must_use]
+    pub const fn whole_second(self) -> Self {
+        Self(self.0.saturating_sub(self.0.rem_euclid(1_000)))
+    }
+
+    /// How much later it is; nothing where it is not.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use travertine_value::time::Timestamp;
+    /// let (one, two) = (Timestamp::from_millis(1_000), Timestamp::from_millis(1_500));
+    /// assert_eq!((two.since(one), one.since(two)), (Duration::from_millis(500), Duration::ZERO));
+    /// ```
+    pub const fn since(self, earlier: Self) -> Duration {
+        if self.0 > earlier.0 {
+            Duration::from_millis(self.0.abs_diff(earlier.0))
+        } else {
+            Duration::ZERO
+        }
+    }
+}
+
+/// Whole milliseconds of a span; the most there can be where it has more.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use travertine_value::time::millis;
+/// assert_eq!(millis(Duration::from_micros(1_999)), 1);
+/// assert_eq!(millis(Duration::MAX), i64::MAX);
+/// ```
+pub fn millis(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A span without what is less than a millisecond, as it is when it comes back from a store.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use travertine_value::time::whole_millis;
+/// assert_eq!(whole_millis(Duration::from_micros(1_999)), Duration::from_millis(1));
+/// ```
+pub fn whole_millis(span: Duration) -> Duration {
+    Duration::from_millis(millis(span).unsigned_abs())
 }
 
 impl fmt::Display for Timestamp {
@@ -248,7 +319,7 @@ impl Repeat {
         let Rhythm::Every(period) = repeat.rhythm else { return None };
         let skipped = period.skip(
             Counted { first: repeat.first, fired: repeat.fired },
-            now.after_millis(1),
+            now.after(Duration::from_millis(1)),
             repeat.zone.as_deref(),
         )?;
         if let Some(left) = &mut repeat.left {

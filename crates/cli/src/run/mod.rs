@@ -25,7 +25,7 @@ use anyhow::{Result, anyhow, bail};
 use travertine_bpmn::{Diagnostic, Process, Report, Severity};
 use travertine_data::run::choice;
 use travertine_kernel::Assignments;
-use travertine_runtime::{Engine, Error, InstanceId, Seen, Timestamp, Turned, engine::Observer};
+use travertine_runtime::{Engine, Error, InstanceId, Seen, Turned, engine::Observer};
 use travertine_store::view::{Filter, InstanceRow, InstanceState, Query, Row, Table};
 use travertine_value::Name;
 
@@ -104,7 +104,7 @@ fn goes_on(
     engine.settle(Duration::from_secs(30)).map_err(|it| explain(&it))?;
     let known = if args.new { None } else { open_instance(&engine, &process.id)? };
     let main = if let Some(row) = known {
-        let since = Timestamp::from_millis(row.started);
+        let since = row.started;
         if !args.json {
             let what = format!("goes on with {} {}, started {since}", row.definition, row.id);
             err.line(err.paint.dim(format!("{what}; --new starts another")));

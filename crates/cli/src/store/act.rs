@@ -84,8 +84,7 @@ pub(crate) fn fail(args: &args::Fail, desk: &Desk<'_>) -> Result<Status> {
         (Some(code), _) => desk.engine.throw_error(work, code, &args.message, variables).wait(),
         (None, Some(code)) => desk.engine.escalate(work, code, variables).wait(),
         (None, None) => {
-            let backoff = args.backoff.unwrap_or_default().as_millis();
-            let backoff = i64::try_from(backoff).unwrap_or(i64::MAX);
+            let backoff = args.backoff.unwrap_or_default();
             let (retries, message) = (args.retries, args.message.clone());
             let failure = JobFailure { retries, backoff, message, variables, strict: false };
             desk.engine.fail(work, failure).wait()
@@ -356,15 +355,13 @@ pub(crate) fn set(args: &args::Set, desk: &Desk<'_>) -> Result<Status> {
 pub(crate) fn move_timer(timer: Address, to: &str, desk: &Desk<'_>) -> Result<Status> {
     let due = match (clock::date(to), words::span(to)) {
         (Ok(due), _) => due,
-        (Err(_), Ok(span)) => {
-            desk.now().after_millis(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
-        }
+        (Err(_), Ok(span)) => desk.now().after(span),
         (Err(_), Err(_)) => bail!(
             "neither a point in time nor a time from now: {to}; write it like \
              2026-02-01T09:00:00Z or PT2H"
         ),
     };
-    desk.ok(desk.engine.move_timer(timer, due.as_millis()).wait())?;
+    desk.ok(desk.engine.move_timer(timer, due).wait())?;
     desk.settle()?;
     let due = due.to_string();
     desk.tell(

@@ -299,7 +299,7 @@ fn meant(work: &BatchWork, args: &args::BatchFilter, desk: &Desk<'_>) -> Result<
     filters.extend(args.incidents.then_some(Filter::HasIncidents(true)));
     filters.extend(desk.instance_of(args.caller.as_ref())?.map(|it| Filter::Parent(it.0)));
     filters.extend(args.top.then_some(Filter::TopLevel));
-    filters.extend(args.since.map(|it| Filter::Started(Some(it.as_millis()), None)));
+    filters.extend(args.since.map(|it| Filter::Started(Some(it), None)));
     for (name, value) in &args.holds {
         filters.push(Filter::Variable(Name::clone(name), value.to_json().into()));
     }

@@ -60,7 +60,7 @@ fn activities(account: &Account, page: &Page, out: &Screen) {
             What::Note(text) => text.clone(),
             What::Fault(text) => out.paint.red(text),
         };
-        out.line(format!("{}  {text}", out.paint.dim(rows::at(it.moment.at.as_millis()))));
+        out.line(format!("{}  {text}", out.paint.dim(rows::at(it.moment.at))));
     }
 }
 

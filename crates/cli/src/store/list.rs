@@ -42,7 +42,7 @@ pub(crate) fn instances(args: &args::Instances, desk: &Desk<'_>) -> Result<Statu
     filters.extend(args.incidents.then_some(Filter::HasIncidents(true)));
     filters.extend(desk.instance_of(args.caller.as_ref())?.map(|it| Filter::Parent(it.0)));
     filters.extend(args.top.then_some(Filter::TopLevel));
-    filters.extend(args.since.map(|it| Filter::Started(Some(it.as_millis()), None)));
+    filters.extend(args.since.map(|it| Filter::Started(Some(it), None)));
     for (name, value) in &args.vars {
         filters.push(Filter::Variable(Name::clone(name), value.to_json().into()));
     }
@@ -80,7 +80,7 @@ pub(crate) fn timers(args: &args::TimerList, desk: &Desk<'_>) -> Result<Status> 
     let mut filters: Vec<Filter> = Vec::new();
     filters.extend(desk.instance_of(args.instance.as_ref())?.map(|it| Filter::Instance(it.0)));
     filters.extend(named(args.definition.as_ref(), Filter::Definition));
-    filters.extend(args.before.map(|it| Filter::Due(None, Some(it.as_millis()))));
+    filters.extend(args.before.map(|it| Filter::Due(None, Some(it))));
     let kind = Kind { table: Table::Timers, field: "timers", heads: rows::TIMERS, only: None };
     page(&kind, filters, false, &args.paging, desk)
 }

@@ -139,8 +139,8 @@ fn task_cells(it: &TaskRow) -> Vec<Cell> {
 }
 
 fn timer_cells(it: &TimerRow, now: Timestamp) -> Vec<Cell> {
-    let due = Timestamp::from_millis(it.due);
-    let left = if due <= now { "now".to_owned() } else { clock::between(now, due) };
+    let is_due = it.due <= now;
+    let left = if is_due { "now".to_owned() } else { clock::between(now, it.due) };
     vec![
         Cell::new(address(it.instance, it.wait), Tone::Strong),
         it.definition.to_string().into(),

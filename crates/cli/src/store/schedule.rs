@@ -251,8 +251,9 @@ fn problem(it: &Scheduled, data: &Path, out: &Screen) {
 fn cells(it: &Scheduled, now: Timestamp) -> Vec<Cell> {
     let count = |count: u64| if count == 0 { String::new() } else { count.to_string() };
     let schedule = &it.schedule;
-    let next = schedule.next.map(Timestamp::from_millis);
-    let left = next.map(|due| if due <= now { "now".to_owned() } else { clock::between(now, due) });
+    let left = schedule
+        .next
+        .map(|due| if due <= now { "now".to_owned() } else { clock::between(now, due) });
     let (word, tone) = state(it);
     vec![
         Cell::new(it.name.to_string(), Tone::Strong),

@@ -12,7 +12,7 @@ use std::{
 use anyhow::Result;
 use travertine_kernel::{Assignments, Event};
 use travertine_runtime::{
-    Error, InstanceId, Seen,
+    Error, InstanceId, Seen, Timestamp,
     engine::{Look, Observer, Target},
 };
 use travertine_store::{
@@ -196,8 +196,7 @@ fn wait(instance: InstanceId, timeout: Option<Duration>, desk: &Desk<'_>) -> Res
         if desk.is_left() || due.is_none() && !is_in_other_hands {
             return Ok(());
         }
-        let until = due.map_or(i64::MAX, |it| it.saturating_sub(desk.now().as_millis()));
-        let until = Duration::from_millis(u64::try_from(until).unwrap_or(0));
+        let until = due.map_or(Duration::MAX, |it| it.since(desk.now()));
         let until = if desk.is_shared() { until.min(BRIEFLY) } else { until };
         thread::sleep(left.map_or(until, |left| until.min(left)));
     }
@@ -217,7 +216,7 @@ fn has_jobs(instance: InstanceId, desk: &Desk<'_>) -> Result<bool> {
 }
 
 /// When the next timer of an instance rings, or of what it has called.
-fn next_due(instance: InstanceId, desk: &Desk<'_>) -> Result<Option<i64>> {
+fn next_due(instance: InstanceId, desk: &Desk<'_>) -> Result<Option<Timestamp>> {
     let page = desk.query(&Query {
         table: Table::Timers,
         filters: vec![Filter::Root(instance.0)],
@@ -225,6 +224,7 @@ fn next_due(instance: InstanceId, desk: &Desk<'_>) -> Result<Option<i64>> {
         after: None,
         limit: 10_000,
     })?;
-    let dues = page.rows.iter().map(|it| if let Row::Timer(it) = it { it.due } else { i64::MAX });
+    let dues =
+        page.rows.iter().filter_map(|it| if let Row::Timer(it) = it { Some(it.due) } else { None });
     Ok(dues.min())
 }

@@ -142,7 +142,7 @@ fn drive(
 
 /// Whether the commands have something to do now.
 fn has_jobs(engine: &Engine, args: &args::Work) -> Result<bool, travertine_runtime::Error> {
-    let now = engine.now().as_millis();
+    let now = engine.now();
     for (job_type, _) in &args.workers {
         let filters =
             vec![Filter::JobType(job_type.as_str().into()), Filter::JobState(JobState::Available)];

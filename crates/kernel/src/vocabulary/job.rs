@@ -1,6 +1,6 @@
 //! Work to be done outside, and how it is done where a function has asked for it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use travertine_value::{Map, Name, time::Timestamp};
 
@@ -25,7 +25,7 @@ pub struct Job {
     pub failure: Option<Name>,
 }
 
-/// What a function says of work that it asks for.
+/// What a function says of work that it asks for. Spans of time are whole milliseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobOptions {
     /// What it is called with.
@@ -36,12 +36,12 @@ pub struct JobOptions {
     pub attempts: u32,
     /// The pauses between attempts, where they are not the usual ones.
     pub backoff: Option<Backoff>,
-    /// How long one attempt may take, in milliseconds.
-    pub timeout: Option<i64>,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
     /// When all attempts must be done.
     pub deadline: Option<Timestamp>,
-    /// How long an attempt may be silent, in milliseconds.
-    pub heartbeat: Option<i64>,
+    /// How long an attempt may be silent.
+    pub heartbeat: Option<Duration>,
     /// What is higher is done first.
     pub priority: Option<i64>,
     /// The limit that it keeps: a class, and a key after a slash.
@@ -50,13 +50,13 @@ pub struct JobOptions {
     pub brings_variables: bool,
 }
 
-/// The pauses between attempts.
+/// The pauses between attempts, in whole milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Backoff {
-    /// The first one, in milliseconds.
-    pub initial: i64,
+    /// The first one.
+    pub initial: Duration,
     /// How many times longer each further one is.
     pub factor: f64,
-    /// The longest one, in milliseconds.
-    pub max: i64,
+    /// The longest one.
+    pub max: Duration,
 }

@@ -31,7 +31,7 @@ use travertine_value::{Name, Value, typed};
 
 use super::{Engine, Job, Run, Target};
 use crate::{
-    Error, InstanceId, Named,
+    Error, InstanceId, Named, Timestamp,
     batch::{
         self, BATCH, BATCH_MAX, Batch, BatchCause, BatchItem, BatchOutcome, BatchPage, BatchStep,
         BatchWork, Items, Order, Report,
@@ -492,7 +492,7 @@ struct One {
     work: BatchWork,
     who: Name,
     /// Since when this may have been done before, where it may.
-    since: Option<i64>,
+    since: Option<Timestamp>,
     guard: Asked,
 }
 
@@ -543,7 +543,7 @@ impl One {
             Err(Error::NoSuchInstance(_)) => return Ok(false),
             found => found?,
         };
-        let steps = history.steps.iter().rev().take_while(|it| it.at.as_millis() >= since);
+        let steps = history.steps.iter().rev().take_while(|it| it.at >= since);
         Ok(steps.flat_map(|it| &it.records).any(is_ours))
     }
 

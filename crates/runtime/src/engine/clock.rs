@@ -67,7 +67,7 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+        Timestamp::default().after(since)
     }
 
     fn runs(&self) -> bool {
@@ -137,11 +137,11 @@ impl Clock for ManualClock {
 /// ```
 /// # use travertine_runtime::{Engine, Error};
 /// # use travertine_runtime::engine::{Options, TestClock};
-/// # use std::sync::Arc;
+/// # use std::{sync::Arc, time::Duration};
 /// let clock = Arc::new(TestClock::default());
 /// let options = Options { clock: Arc::<TestClock>::clone(&clock), ..Options::default() };
 /// let engine = Engine::in_memory(options)?;
-/// let tomorrow = engine.now().after_millis(86_400_000);
+/// let tomorrow = engine.now().after(Duration::from_hours(24));
 /// clock.pin(tomorrow)?;
 /// engine.wake();
 /// assert_eq!(engine.now(), tomorrow);
@@ -153,13 +153,16 @@ pub struct TestClock(Mutex<Pinned>);
 #[derive(Debug, Default)]
 struct Pinned {
     at: Option<Timestamp>,
-    /// How far it is before the clock of this machine, in milliseconds.
-    ahead: i64,
+    /// What it showed when it was let go, and what the clock of this machine showed then.
+    released: Option<(Timestamp, Timestamp)>,
 }
 
 impl Pinned {
     fn now(&self) -> Timestamp {
-        self.at.unwrap_or_else(|| SystemClock.now().after_millis(self.ahead))
+        self.at.unwrap_or_else(|| {
+            let machine = SystemClock.now();
+            self.released.map_or(machine, |(it, then)| it.after(machine.since(then)))
+        })
     }
 }
 
@@ -197,7 +200,7 @@ impl TestClock {
     pub fn release(&self) {
         let mut it = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = it.at.take() {
-            it.ahead = at.as_millis().saturating_sub(SystemClock.now().as_millis());
+            it.released = Some((at, SystemClock.now()));
         }
     }
 }

@@ -192,7 +192,7 @@ impl Engine {
         }
         let Fresh { added, resources } = fresh;
         // One that brings nothing new is noted: it has a number, which no other one has.
-        let (number, at) = (definitions.last_deployment() + 1, now.as_millis());
+        let (number, at) = (definitions.last_deployment() + 1, now);
         common.store.deploy(&Stored { number, at, resources, definitions: added })?;
         self.load_new().map_err(Error::after_a_part)?;
         let now_there = self.definitions();
@@ -542,7 +542,7 @@ pub(super) fn deploy_functions(
             return Ok(());
         }
         let number = before.iter().map(|it| it.number).max().unwrap_or(0) + 1;
-        match store.deploy(&Stored { number, at: now.as_millis(), resources, definitions }) {
+        match store.deploy(&Stored { number, at: now, resources, definitions }) {
             Err(StoreError::Conflict { .. }) => {}
             outcome => return outcome.map_err(Error::from),
         }

@@ -246,7 +246,7 @@ impl Feed {
                     continue;
                 }
                 let definition = self.definition(entry.instance, &records).await?;
-                let (instance, at) = (entry.instance, Timestamp::from_millis(entry.at));
+                let (instance, at) = (entry.instance, entry.at);
                 news.push(News { shard, entry: entry.seq, at, instance, definition, records });
             }
         }

@@ -90,7 +90,7 @@ pub(super) fn history(
                 key = *definition;
             }
         }
-        let at = Timestamp::from_millis(entry.at);
+        let at = entry.at;
         steps.push(Step { seq: entry.seq, at, definition: key, records });
     }
     let definition = definitions

@@ -1,5 +1,7 @@
 //! Jobs for workers elsewhere, and user tasks.
 
+use std::time::Duration;
+
 use travertine_kernel::{Assignments, Command, plan::WorkKind};
 use travertine_value::Name;
 
@@ -14,13 +16,14 @@ use crate::{
 
 impl Engine {
     /// Gives jobs of a type to a worker, at most so many: the most pressing first, of those the oldest.
-    /// It has them for `lease` milliseconds, also after a restart. Only variables with these names are
+    /// It has them for so long, also after a restart. Only variables with these names are
     /// handed out, or all where none is named.
     ///
     /// ```no_run
+    /// # use std::time::Duration;
     /// # use travertine_runtime::{Engine, Error};
     /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// for job in engine.activate("paint", "worker-1", 10, 60_000, &[]).await? {
+    /// for job in engine.activate("paint", "worker-1", 10, Duration::from_mins(1), &[]).await? {
     ///     engine.complete(job.job, vec![("painted".into(), true.into())]).await?;
     /// }
     /// # Ok(()) }
@@ -30,7 +33,7 @@ impl Engine {
         job_type: &str,
         worker: &str,
         most: usize,
-        lease: i64,
+        lease: Duration,
         names: &[Name],
     ) -> Result<Vec<Activated>, Error> {
         let variables = names.to_vec();
@@ -79,10 +82,11 @@ impl Engine {
     /// again. A user task is refused.
     ///
     /// ```no_run
+    /// # use std::time::Duration;
     /// # use travertine_runtime::{Engine, Error, JobFailure};
     /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// for job in engine.activate("paint", "worker-1", 1, 60_000, &[]).await? {
-    ///     let failure = JobFailure { backoff: 5_000, ..JobFailure::new("no paint left") };
+    /// for job in engine.activate("paint", "worker-1", 1, Duration::from_mins(1), &[]).await? {
+    ///     let failure = JobFailure { backoff: Duration::from_secs(5), ..JobFailure::new("no paint left") };
     ///     engine.fail(job.job, failure).await?;
     /// }
     /// # Ok(()) }
@@ -110,9 +114,10 @@ impl Engine {
     /// more.
     ///
     /// ```no_run
+    /// # use std::time::Duration;
     /// # use travertine_runtime::{Engine, Error};
     /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// for job in engine.activate("paint", "worker-1", 1, 60_000, &[]).await? {
+    /// for job in engine.activate("paint", "worker-1", 1, Duration::from_mins(1), &[]).await? {
     ///     engine.throw_job_error(job.job, "no-paint", "no paint left", vec![]).await?;
     /// }
     /// # Ok(()) }
@@ -131,9 +136,10 @@ impl Engine {
     /// A job, or a user task, has raised an error for the model to catch.
     ///
     /// ```no_run
+    /// # use std::time::Duration;
     /// # use travertine_runtime::{Engine, Error};
     /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// for job in engine.activate("paint", "worker-1", 1, 60_000, &[]).await? {
+    /// for job in engine.activate("paint", "worker-1", 1, Duration::from_mins(1), &[]).await? {
     ///     engine.throw_error(job.job, "no-paint", "no paint left", vec![]).await?;
     /// }
     /// # Ok(()) }
@@ -152,9 +158,10 @@ impl Engine {
     /// A job has raised an escalation, and may go on.
     ///
     /// ```no_run
+    /// # use std::time::Duration;
     /// # use travertine_runtime::{Engine, Error};
     /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// for job in engine.activate("paint", "worker-1", 1, 60_000, &[]).await? {
+    /// for job in engine.activate("paint", "worker-1", 1, Duration::from_mins(1), &[]).await? {
     ///     engine.escalate(job.job, "little-paint", vec![]).await?;
     /// }
     /// # Ok(()) }
@@ -178,18 +185,19 @@ impl Engine {
         self.command(job.instance, Command::SetRetries { wait: job.wait, retries })
     }
 
-    /// Lets a worker have its job for so many milliseconds from now.
+    /// Lets a worker have its job for so long from now.
     ///
     /// ```no_run
+    /// # use std::time::Duration;
     /// # use travertine_runtime::{Engine, Error};
     /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// for job in engine.activate("paint", "worker-1", 1, 60_000, &[]).await? {
-    ///     engine.extend(job.job, 600_000).await?;
+    /// for job in engine.activate("paint", "worker-1", 1, Duration::from_mins(1), &[]).await? {
+    ///     engine.extend(job.job, Duration::from_mins(10)).await?;
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn extend(&self, job: Address, lease: i64) -> Pending<()> {
-        let until = self.now().after_millis(lease).as_millis();
+    pub fn extend(&self, job: Address, lease: Duration) -> Pending<()> {
+        let until = self.now().after(lease);
         self.ask(ExtendRequest { job, until })
     }
 

@@ -53,7 +53,7 @@ fn load_definitions(
     unreadable: &mut Vec<String>,
 ) {
     let mut report = None;
-    let at = Timestamp::from_millis(deployment.at);
+    let at = deployment.at;
     for deployed in of_kind(deployment, DeployedAs::Definition) {
         if deployed.removed {
             let StoredOne { key, id, version, .. } = deployed;

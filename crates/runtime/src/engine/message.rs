@@ -80,8 +80,7 @@ pub struct PublishOptions {
 
 impl PublishOptions {
     fn how(self, awaited: bool) -> How {
-        let known_for = self.known_for.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
-        How { known_for, awaited }
+        How { known_for: self.known_for, awaited }
     }
 }
 
@@ -207,7 +206,7 @@ impl MessageRequest<'_> {
     /// # Ok(()) }
     /// ```
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.message.ttl = Some(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
+        self.message.ttl = Some(ttl);
         self
     }
 
@@ -283,11 +282,11 @@ impl MessageRequest<'_> {
             let reason = format!("instance {instance} does not have the business key {key}");
             return Err(Error::NoReceiver { message: message.name, reason });
         }
-        let ttl = message.ttl.unwrap_or(0);
+        let ttl = message.ttl.unwrap_or_default();
         message.ttl = Some(ttl);
-        if let (Some(instance), true) = (instance, ttl > 0) {
+        if let (Some(instance), true) = (instance, !ttl.is_zero()) {
             // Nobody else will ever have that number, so it must be there to be waited for.
-            let now = Message { ttl: Some(0), ..message.clone() };
+            let now = Message { ttl: Some(Duration::ZERO), ..message.clone() };
             match publish(now).await? {
                 Receipt::Dropped => engine.check_open(instance, &message.name).await?,
                 receipt => return Ok(receipt),
@@ -296,7 +295,7 @@ impl MessageRequest<'_> {
         let name = Name::clone(&message.name);
         match publish(message).await? {
             receipt @ (Receipt::Dropped | Receipt::Shared(0))
-                if receipt == Receipt::Dropped || ttl == 0 =>
+                if receipt == Receipt::Dropped || ttl.is_zero() =>
             {
                 if let Some(instance) = instance {
                     engine.check_open(instance, &name).await?;
@@ -574,7 +573,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn correlate(&self, message: Message) -> Pending<Option<Correlated>> {
-        let message = Message { ttl: Some(0), consume: Consume::One, ..message };
+        let message = Message { ttl: Some(Duration::ZERO), consume: Consume::One, ..message };
         let (teller, receiver) = oneshot::channel();
         match self.publish_to(message, PublishOptions::default().how(true), End::Awaits(teller)) {
             Ok(()) => Pending::aside(receiver, &self.inner.common),

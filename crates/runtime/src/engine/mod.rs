@@ -271,10 +271,11 @@ impl Engine {
     /// The time, as the engine sees it.
     ///
     /// ```
+    /// # use std::time::Duration;
     /// # use travertine_runtime::{Engine, Error};
     /// # use travertine_runtime::engine::Options;
     /// let engine = Engine::in_memory(Options::default())?;
-    /// let tomorrow = engine.now().after_millis(86_400_000);
+    /// let tomorrow = engine.now().after(Duration::from_hours(24));
     /// # Ok::<(), Error>(())
     /// ```
     pub fn now(&self) -> crate::Timestamp {

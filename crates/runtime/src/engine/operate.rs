@@ -9,7 +9,7 @@ use travertine_value::Limits;
 
 use super::{Engine, Pending, Target};
 use crate::{
-    Address, Ended, Error, InstanceId, Named,
+    Address, Ended, Error, InstanceId, Named, Timestamp,
     request::{
         AwaitRequest, CommandRequest, EvaluateConditionsRequest, FindVisitRequest,
         FireTimerRequest, MigrateRequest, MoveTimerRequest, ReleaseHaltedRequest, ResolveRequest,
@@ -281,17 +281,18 @@ impl Engine {
         self.ask(FindVisitRequest { wait })
     }
 
-    /// Has a timer ring at another time, in milliseconds since 1970. Those that start instances are
-    /// called as their rows say: of instance 0.
+    /// Has a timer ring at another time. Those that start instances are called as their rows say: of
+    /// instance 0.
     ///
     /// ```no_run
+    /// # use std::time::Duration;
     /// # use travertine_runtime::{Address, Engine, Error};
     /// # async fn example(engine: Engine) -> Result<(), Error> {
     /// let timer: Address = "12-7".parse().expect("wait 7 of instance 12");
-    /// engine.move_timer(timer, engine.now().after_millis(60_000).as_millis()).await?;
+    /// engine.move_timer(timer, engine.now().after(Duration::from_mins(1))).await?;
     /// # Ok(()) }
     /// ```
-    pub fn move_timer(&self, timer: Address, due: i64) -> Pending<()> {
+    pub fn move_timer(&self, timer: Address, due: Timestamp) -> Pending<()> {
         self.ask(MoveTimerRequest { timer, due })
     }
 

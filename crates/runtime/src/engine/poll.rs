@@ -7,7 +7,7 @@ use travertine_value::Name;
 
 use super::{Engine, Pending};
 use crate::{
-    Activated, Address, Error, Lease, Offer,
+    Activated, Address, Error, Lease, Offer, Timestamp,
     request::{HandBackRequest, LeaseAllRequest},
 };
 
@@ -17,7 +17,7 @@ use crate::{
 /// # use travertine_runtime::engine::JobAsk;
 /// # use std::time::Duration;
 /// let ask = JobAsk { most: 10, wait: Duration::from_secs(20), ..JobAsk::new("paint", "worker-1") };
-/// assert_eq!(ask.lease, 300_000);
+/// assert_eq!(ask.lease, Duration::from_mins(5));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobAsk {
@@ -27,8 +27,8 @@ pub struct JobAsk {
     pub worker: Name,
     /// How many at most.
     pub most: usize,
-    /// For how many milliseconds the worker has them.
-    pub lease: i64,
+    /// How long the worker has them.
+    pub lease: Duration,
     /// Only variables with these names are handed out, or all where none is named.
     pub variables: Vec<Name>,
     /// How many bytes all of them may have together, as JSON. A job that has more by itself becomes an
@@ -51,7 +51,7 @@ impl JobAsk {
             job_type: job_type.into(),
             worker: worker.into(),
             most: 32,
-            lease: 300_000,
+            lease: Duration::from_mins(5),
             variables: Vec::new(),
             bytes_max: None,
             wait: Duration::ZERO,
@@ -140,9 +140,10 @@ impl Engine {
     /// tries as before. Those that somebody else has by now stay there.
     ///
     /// ```no_run
+    /// # use std::time::Duration;
     /// # use travertine_runtime::{Engine, Error};
     /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// let jobs = engine.activate("paint", "worker-1", 10, 60_000, &[]).await?;
+    /// let jobs = engine.activate("paint", "worker-1", 10, Duration::from_mins(1), &[]).await?;
     /// engine.hand_back("worker-1", &jobs).await?; // The worker is gone.
     /// # Ok(()) }
     /// ```
@@ -158,7 +159,7 @@ impl Engine {
     }
 
     fn tell_back(&self, worker: &Name, jobs: &[Activated]) -> Vec<Pending<()>> {
-        let leased = jobs.iter().filter_map(|it| Some((it.job, it.until?.as_millis())));
+        let leased = jobs.iter().filter_map(|it| Some((it.job, it.until?)));
         let shards = self.by_shard(leased, |it| it.0);
         let ask = |jobs| self.ask(HandBackRequest { worker: Name::clone(worker), jobs });
         shards.into_iter().map(ask).collect()
@@ -166,7 +167,7 @@ impl Engine {
 
     /// Leases jobs: one ask for each shard that has some.
     async fn lease(&self, ask: &JobAsk, offers: Vec<Offer>) -> Result<Vec<Activated>, Error> {
-        let until = self.now().after_millis(ask.lease).as_millis();
+        let until = self.now().after(ask.lease);
         let names: Arc<[Name]> = ask.variables.as_slice().into();
         let mut held = Held { engine: self, worker: &ask.worker, jobs: Vec::new() };
         held.jobs.extend(offers.iter().map(|it| (it.job, until)));
@@ -234,7 +235,7 @@ impl Engine {
 struct Held<'a> {
     engine: &'a Engine,
     worker: &'a Name,
-    jobs: Vec<(Address, i64)>,
+    jobs: Vec<(Address, Timestamp)>,
 }
 
 impl Drop for Held<'_> {

@@ -74,18 +74,17 @@ impl Engine {
     /// Sweeps whenever so much time has gone by since then, until the engine ends.
     pub(super) fn sweep_now_and_then(&self, since: Timestamp, every: Duration) {
         let common = &self.inner.common;
-        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
-        let mut next = since.after_millis(every);
+        let mut next = since.after(every);
         let (mut items, mut woken) = (VecDeque::new(), Vec::new());
         while common.goes_on() {
-            let left = next.as_millis().saturating_sub(self.now().as_millis());
-            if let Ok(left @ 1..) = u64::try_from(left) {
-                let nap = common.clock.runs().then(|| Duration::from_millis(left));
+            let left = next.since(self.now());
+            if !left.is_zero() {
+                let nap = common.clock.runs().then_some(left);
                 common.naps.take(&mut items, &mut woken, nap);
                 woken.clear();
                 continue;
             }
-            next = self.now().after_millis(every);
+            next = self.now().after(every);
             match self.sweep() {
                 Ok(swept) => tracing::debug!(?swept, "swept"),
                 Err(error) if common.goes_on() => tracing::warn!(%error, "cannot sweep"),
@@ -115,13 +114,13 @@ impl Engine {
     fn sweep_into(&self, swept: &mut Swept, retention: &Retention) -> Result<(), Error> {
         let Swept { folded, removed } = swept;
         if let Some(age) = retention.ended {
-            self.each_ended(Some(self.before(age)), u64::MAX, false, removed)?;
+            self.each_ended(Some(self.now().before(age)), u64::MAX, false, removed)?;
         }
         if let Some(most) = retention.ended_max {
             self.each_ended(None, most, true, removed)?;
         }
         if let Some(age) = retention.history {
-            self.fold_ended(self.before(age), folded)?;
+            self.fold_ended(self.now().before(age), folded)?;
         }
         self.router().ask_each(&ExpirePastRequest {}).into_iter().try_for_each(Pending::wait)
     }
@@ -180,15 +179,10 @@ impl Engine {
         }
     }
 
-    fn before(&self, age: Duration) -> i64 {
-        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-        self.now().as_millis().saturating_sub(age)
-    }
-
     /// Ended instances, a page at a time, handed to `each`.
     fn ended(
         &self,
-        before: Option<i64>,
+        before: Option<Timestamp>,
         of: &[Filter],
         mut each: impl FnMut(Vec<(InstanceId, u64)>) -> Result<(), Error>,
     ) -> Result<(), Error> {
@@ -243,7 +237,7 @@ impl Engine {
 
     fn each_ended(
         &self,
-        before: Option<i64>,
+        before: Option<Timestamp>,
         keep: u64,
         count: bool,
         removed: &mut u64,
@@ -276,7 +270,7 @@ impl Engine {
         }
     }
 
-    fn fold_ended(&self, before: i64, folded: &mut u64) -> Result<(), Error> {
+    fn fold_ended(&self, before: Timestamp, folded: &mut u64) -> Result<(), Error> {
         self.ended(Some(before), &[], |page| {
             for (instance, last) in page {
                 if self.is_short(self.router().shard_of(instance), last)? {

@@ -10,7 +10,11 @@ use serde::Serialize;
 use travertine_func::Workflow;
 use travertine_kernel::{Assignments, Reason, Rejection, Why};
 use travertine_store::view::{Filter, InstanceState, Row, Table};
-use travertine_value::{Name, time::Cron, typed};
+use travertine_value::{
+    Name,
+    time::{Cron, whole_millis},
+    typed,
+};
 
 use super::{Engine, Run};
 use crate::{
@@ -55,7 +59,7 @@ impl Engine {
             definition: String::new(),
             variables: "{}".to_owned(),
             when: schedule::every(Duration::from_hours(1), self.now()),
-            jitter: 0,
+            jitter: Duration::ZERO,
             overlap: Overlap::default(),
             paused: false,
             started: 0,
@@ -318,7 +322,7 @@ impl<'a> Scheduling<'a> {
     /// # Ok(()) }
     /// ```
     pub fn jitter(self, most: Duration) -> Self {
-        self.change(|it| it.jitter = u64::try_from(most.as_millis()).unwrap_or(u64::MAX))
+        self.change(|it| it.jitter = whole_millis(most))
     }
 
     /// What to do when the last one still runs; nothing is started then where nothing is said.

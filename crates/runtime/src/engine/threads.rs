@@ -531,10 +531,8 @@ fn pause(common: &Common, shard: &Shard, last_rows: Instant, storing: bool) -> O
     }
     let rows = (shard.is_behind() && !storing)
         .then(|| common.pace.interval.saturating_sub(last_rows.elapsed()));
-    let due = common.clock.runs().then(|| shard.next_due()).flatten().map(|due| {
-        let left = due.as_millis().saturating_sub(common.clock.now().as_millis());
-        Duration::from_millis(u64::try_from(left).unwrap_or(0))
-    });
+    let due = common.clock.runs().then(|| shard.next_due()).flatten();
+    let due = due.map(|it| it.since(common.clock.now()));
     rows.into_iter().chain(due).min()
 }
 

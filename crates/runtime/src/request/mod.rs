@@ -33,7 +33,7 @@ pub use route::{Origin, Route};
 pub use crate::shard::{AttemptOutcome, Candidate, How, Looked, Publishing, Rows, Unblocked};
 use crate::{
     Activated, Address, Begin, Definitions, Ended, Error, Given, InstanceId, JobChange, JobFailure,
-    Lease, Message, Published, Receipt, SignalReceipt, TaskChange, Verified,
+    Lease, Message, Published, Receipt, SignalReceipt, TaskChange, Timestamp, Verified,
 };
 
 /// Something that may be asked of a shard, and the type of what is answered to it.
@@ -207,7 +207,7 @@ requests! {
         bytes_max: Option<usize>,
     } -> Vec<Activated>;
     /// Puts jobs of one shard up again that a worker has been given, until then, and will not do.
-    HandBack: HandBackRequest { worker: Name, jobs: Vec<(Address, i64)> } -> ();
+    HandBack: HandBackRequest { worker: Name, jobs: Vec<(Address, Timestamp)> } -> ();
     /// What a token waits for has happened: work is done, a decision is made.
     Complete: CompleteRequest { to: Address, variables: Assignments } -> ();
     /// A job, or a user task, is done; what is neither is refused. A strict caller does not complete a job that
@@ -232,7 +232,7 @@ requests! {
     /// A worker of this process has done a job. What brings too much counts as failed.
     FinishJob: FinishJobRequest { job: Address, outcome: Outcome } -> ();
     /// Lets a worker have its job for longer.
-    Extend: ExtendRequest { job: Address, until: i64 } -> ();
+    Extend: ExtendRequest { job: Address, until: Timestamp } -> ();
     /// Puts a job up again that a worker of this process does not do after all.
     PutBack: PutBackRequest { job: Address } -> ();
     /// Someone takes a user task, and nobody else can.
@@ -240,7 +240,7 @@ requests! {
     /// Changes who does a user task, and until when.
     ChangeTask: ChangeTaskRequest { task: Address, change: Box<TaskChange> } -> ();
     /// Has a timer ring at another time. Those that start instances are of instance 0.
-    MoveTimer: MoveTimerRequest { timer: Address, due: i64 } -> ();
+    MoveTimer: MoveTimerRequest { timer: Address, due: Timestamp } -> ();
     /// Has a timer ring now.
     FireTimer: FireTimerRequest { timer: Address } -> ();
 

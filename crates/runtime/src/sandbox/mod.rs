@@ -286,9 +286,9 @@ impl Sandbox {
         self.settle()
     }
 
-    /// Moves the clock by so many milliseconds.
-    pub fn advance_by(&mut self, ms: i64) -> Result<(), Error> {
-        self.advance(self.now().after_millis(ms))
+    /// Moves the clock by so much.
+    pub fn advance_by(&mut self, span: Duration) -> Result<(), Error> {
+        self.advance(self.now().after(span))
     }
 
     /// Forgets everything and reads it again, as after a crash.

@@ -1,6 +1,9 @@
 //! The rules of the sandbox, one test each.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use proptest::prelude::{Just, Strategy, prop_assert, prop_oneof, proptest};
 use travertine_kernel::{
@@ -178,14 +181,14 @@ fn timers_fire_in_the_order_they_are_due_each_at_its_time() {
             .expect("nobody fails while looking on")
             .push((it.instance, it.now.as_millis() - NOON.as_millis()));
     });
-    sandbox.advance_by(999).unwrap();
+    sandbox.advance_by(Duration::from_millis(999)).unwrap();
     assert_eq!(fired.lock().expect("nobody fails while looking on").len(), 0);
-    sandbox.advance_by(9_000).unwrap();
+    sandbox.advance_by(Duration::from_secs(9)).unwrap();
     assert_eq!(
         *fired.lock().expect("nobody fails while looking on"),
         [(2, 1_000), (2, 2_000), (1, 3_000)].map(|(id, at)| (InstanceId(id), at))
     );
-    assert_eq!(sandbox.now(), NOON.after_millis(9_999));
+    assert_eq!(sandbox.now(), NOON.after(Duration::from_millis(9_999)));
 }
 
 #[test]
@@ -199,7 +202,7 @@ fn a_timer_that_is_due_at_once_needs_no_push() {
 #[test]
 fn the_clock_does_not_go_backwards() {
     let mut sandbox = Sandbox::new(NOON);
-    let earlier = NOON.after_millis(-1);
+    let earlier = NOON.before(Duration::from_millis(1));
     assert_eq!(sandbox.advance(earlier), Err(Error::Backwards { now: NOON }));
 }
 
@@ -228,11 +231,11 @@ fn a_message_is_held_until_someone_waits() {
 #[test]
 fn a_held_message_expires() {
     let mut sandbox = world(&[chain("p", vec![begin(), catch(vec![on_message("m")])])]);
-    sandbox.publish(Message { ttl: Some(1_000), ..Message::new("m") }).unwrap();
-    sandbox.advance_by(1_000).unwrap();
+    sandbox.publish(Message { ttl: Some(Duration::from_secs(1)), ..Message::new("m") }).unwrap();
+    sandbox.advance_by(Duration::from_secs(1)).unwrap();
     sandbox.start(Start::of("p")).unwrap();
     assert_eq!(waiting(&sandbox), ["1 catch"]);
-    let dropped = Message { ttl: Some(0), ..Message::new("other") };
+    let dropped = Message { ttl: Some(Duration::ZERO), ..Message::new("other") };
     assert_eq!(sandbox.publish(dropped), Ok(Receipt::Dropped));
 }
 
@@ -342,8 +345,8 @@ fn a_thrown_signal_reaches_others() {
 fn a_timer_starts_instances_as_often_as_it_says() {
     let every = begin_on(vec![on_timer(TimerKind::Cycle, "R2/PT1S")]);
     let mut sandbox = world(&[chain("p", vec![every, user("a")])]);
-    assert_eq!(sandbox.next_due(), Some(NOON.after_millis(1_000)));
-    sandbox.advance_by(60_000).unwrap();
+    assert_eq!(sandbox.next_due(), Some(NOON.after(Duration::from_secs(1))));
+    sandbox.advance_by(Duration::from_mins(1)).unwrap();
     assert_eq!(waiting(&sandbox), ["1 a", "2 a"]);
     assert_eq!(sandbox.next_due(), None);
 }
@@ -353,10 +356,10 @@ fn a_cron_expression_starts_an_instance_each_time() {
     let daily = begin_on(vec![on_timer(TimerKind::Cycle, "0 18 * * * [Europe/Berlin]")]);
     let mut sandbox = world(&[chain("p", vec![daily, user("a")])]);
     let first = sandbox.next_due().unwrap();
-    sandbox.advance_by(first.as_millis() - NOON.as_millis()).unwrap();
+    sandbox.advance_by(first.since(NOON)).unwrap();
     assert_eq!(waiting(&sandbox), ["1 a"]);
-    assert_eq!(sandbox.next_due(), Some(first.after_millis(86_400_000)));
-    sandbox.advance_by(2 * 86_400_000).unwrap();
+    assert_eq!(sandbox.next_due(), Some(first.after(Duration::from_hours(24))));
+    sandbox.advance_by(Duration::from_hours(48)).unwrap();
     assert_eq!(waiting(&sandbox), ["1 a", "2 a", "3 a"]);
 }
 
@@ -386,7 +389,7 @@ fn a_new_version_takes_over_the_start_timer() {
     let soon = || begin_on(vec![on_timer(TimerKind::Duration, "PT1S")]);
     let mut sandbox = world(&[chain("p", vec![soon(), user("old")])]);
     sandbox.deploy(&[chain("p", vec![soon(), user("new")])]).unwrap();
-    sandbox.advance_by(1_000).unwrap();
+    sandbox.advance_by(Duration::from_secs(1)).unwrap();
     assert_eq!(waiting(&sandbox), ["1 new"]);
 }
 
@@ -509,7 +512,7 @@ fn after_a_restart_everything_is_waited_for_again() {
     assert_eq!(waiting(&sandbox), before);
     sandbox.publish(Message::new("m")).unwrap();
     sandbox.signal("s", &Vec::new()).unwrap();
-    sandbox.advance_by(1_000).unwrap();
+    sandbox.advance_by(Duration::from_secs(1)).unwrap();
     assert_eq!(waiting(&sandbox), ["1 a", "2 a", "3 a", "4 call", "5 a"]);
 }
 
@@ -653,7 +656,7 @@ fn what_comes_for_a_version_that_is_about_to_be_removed_waits_until_it_is_gone_o
         let definitions = sandbox.definitions().clone();
         sandbox.shard.adopt(&Arc::new(definitions.leaving(added[0].key)));
         assert_eq!(sandbox.publish(Message::new("m")), Ok(Receipt::Held));
-        sandbox.advance_by(60_000).unwrap();
+        sandbox.advance_by(Duration::from_mins(1)).unwrap();
         assert_eq!(waiting(&sandbox), [""; 0]);
         let after = if stays {
             definitions
@@ -674,20 +677,21 @@ enum Sends {
     /// Someone begins to wait with this key.
     Wait(Value),
     /// A message with this key and id is sent, and held for so long.
-    Send(Value, &'static str, Option<i64>),
-    Advance(i64),
+    Send(Value, &'static str, Option<Duration>),
+    Advance(Duration),
     Checkpoint,
     Restart,
 }
 
 fn sends() -> impl Strategy<Value = Sends> {
     let key = || prop_oneof![Just(Value::from(1)), Just(Value::from("1")), Just(Value::from("b"))];
-    let ttl = prop_oneof![Just(None), Just(Some(0)), Just(Some(1_000))];
+    let ttl =
+        prop_oneof![Just(None), Just(Some(Duration::ZERO)), Just(Some(Duration::from_secs(1)))];
     prop_oneof![
         3 => key().prop_map(Sends::Wait),
         6 => (key(), prop_oneof![Just("x"), Just("y")], ttl)
             .prop_map(|(key, id, ttl)| Sends::Send(key, id, ttl)),
-        1 => Just(Sends::Advance(1_000)),
+        1 => Just(Sends::Advance(Duration::from_secs(1))),
         1 => Just(Sends::Checkpoint),
         1 => Just(Sends::Restart),
     ]
@@ -728,7 +732,7 @@ proptest! {
                         }
                     }
                 }
-                Sends::Advance(ms) => sandbox.advance_by(ms).unwrap(),
+                Sends::Advance(span) => sandbox.advance_by(span).unwrap(),
                 Sends::Checkpoint => sandbox.checkpoint().unwrap(),
                 Sends::Restart => sandbox.restart().unwrap(),
             }

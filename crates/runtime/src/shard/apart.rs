@@ -90,7 +90,7 @@ impl Shard {
         if let Error::Deadly { .. } = error {
             message.correlation.push((BY_HAND.into(), true.into()));
         }
-        self.bury_new(message, self.now.as_millis(), None, &reason);
+        self.bury_new(message, self.now, None, &reason);
     }
 
     pub(super) fn try_apart(&mut self, apart: &Apart) -> Result<InstanceId, Error> {

@@ -65,13 +65,13 @@ impl Attempts {
 #[derive(Debug)]
 struct Attempt {
     /// How long it may take.
-    timeout: Option<i64>,
+    timeout: Option<Duration>,
     /// When all attempts must be done.
-    deadline: Option<i64>,
+    deadline: Option<Timestamp>,
     /// When it has taken too long, once it has begun.
-    ends: Option<i64>,
+    ends: Option<Timestamp>,
     /// How long it may be silent.
-    heartbeat: Option<i64>,
+    heartbeat: Option<Duration>,
     /// Whether its job keeps a limit.
     is_limited: bool,
     /// What whoever makes it was given.
@@ -105,7 +105,7 @@ pub struct Given {
     /// Whether someone has to know when it begins.
     pub is_timed: bool,
     /// When all attempts must be done.
-    deadline: Option<i64>,
+    deadline: Option<Timestamp>,
     input: Input,
     off: AtomicBool,
     news: Notify,
@@ -167,7 +167,7 @@ impl Shard {
                 return Ok(None);
             }
             let given = shard.prepare_attempt(live, job.wait);
-            if given.deadline.is_some_and(|it| it <= shard.now.as_millis()) {
+            if given.deadline.is_some_and(|it| it <= shard.now) {
                 shard.forget_attempt(job);
                 let failure = Failure::timeout("nobody could begin with it before its deadline");
                 shard.attempt_failed(live, job.wait, &failure, None)?;
@@ -213,7 +213,7 @@ impl Shard {
         let all = options.map_or(work.retries, |it| it.attempts);
         let done = all.saturating_sub(work.retries);
         let timeout = options.and_then(|it| it.timeout);
-        let deadline = options.and_then(|it| it.deadline).map(Timestamp::as_millis);
+        let deadline = options.and_then(|it| it.deadline);
         let heartbeat = options.and_then(|it| it.heartbeat);
         let input = options.map_or_else(
             || Input::Seen(variables(live, live.state.waits[&wait].token, work, &[])),
@@ -227,7 +227,7 @@ impl Shard {
             wants_result: options.is_some_and(|it| !it.brings_variables),
             number: done.saturating_add(1),
             details: self.attempts.details.get(&key).cloned(),
-            is_timed: timeout.or(deadline).or(heartbeat).is_some(),
+            is_timed: timeout.or(heartbeat).is_some() || deadline.is_some(),
             deadline,
             input,
             off: AtomicBool::new(false),
@@ -250,9 +250,9 @@ impl Shard {
 
     /// A worker begins with an attempt: its time runs from now on.
     pub(crate) fn attempt_begins(&mut self, given: &Arc<Given>) {
-        let now = self.now.as_millis();
+        let now = self.now;
         let Some(attempt) = self.attempt(given) else { return };
-        let timeout = attempt.timeout.map(|it| now.saturating_add(it));
+        let timeout = attempt.timeout.map(|it| now.after(it));
         attempt.ends = timeout.into_iter().chain(attempt.deadline).min();
         self.set_attempt_alarm(given.job);
     }
@@ -274,10 +274,10 @@ impl Shard {
 
     fn set_attempt_alarm(&mut self, job: Address) {
         let Some(attempt) = self.attempts.all.get(&job) else { return };
-        let silent = attempt.heartbeat.map(|it| self.now.as_millis().saturating_add(it));
+        let silent = attempt.heartbeat.map(|it| self.now.after(it));
         if let Some(due) = attempt.ends.into_iter().chain(silent).min() {
             let alarm = Alarm::Attempt(job);
-            self.alarms.set(Timestamp::from_millis(due), alarm);
+            self.alarms.set(due, alarm);
         }
     }
 
@@ -385,12 +385,12 @@ impl Shard {
         let options = work.and_then(|it| it.options.as_deref());
         let all = options.map_or(retries, |it| it.attempts);
         let policy = options.map(policy).or(retry).unwrap_or_default();
-        let deadline = options.and_then(|it| it.deadline).map(Timestamp::as_millis);
+        let deadline = options.and_then(|it| it.deadline);
         let (mut code, mut message) = (failure.code.as_str(), failure.message.clone());
         if failure.retryable && retries > 1 {
             let failed = all.saturating_sub(retries).saturating_add(1);
-            let pause = i64::try_from(policy.delay(failed).as_millis()).unwrap_or(i64::MAX);
-            let next = self.now.as_millis().saturating_add(pause);
+            let pause = policy.delay(failed);
+            let next = self.now.after(pause);
             if deadline.is_none_or(|it| next < it) {
                 let retries = Some(retries - 1);
                 let failure = JobFailure::new(&failure.to_string());
@@ -410,7 +410,7 @@ impl Shard {
     /// An attempt has taken too long, or was silent for too long; or it has ended, and the instance can
     /// hear of that now.
     pub(super) fn attempt_rang(&mut self, key: Address) {
-        let now = self.now.as_millis();
+        let now = self.now;
         let Some(attempt) = self.attempts.all.get_mut(&key) else { return };
         let outcome = attempt.outcome.take().unwrap_or_else(|| {
             let late = if attempt.ends.is_some_and(|it| it <= now) {
@@ -456,6 +456,5 @@ impl Shard {
 /// How an activity is tried again, as the call says. A call that says nothing means what is usual.
 fn policy(options: &JobOptions) -> Retry {
     let Some(Backoff { initial, factor, max }) = options.backoff else { return Retry::default() };
-    let millis = |it: i64| Duration::from_millis(u64::try_from(it).unwrap_or(0));
-    Retry { initial: millis(initial), factor, max_delay: millis(max), ..Retry::default() }
+    Retry { initial, factor, max_delay: max, ..Retry::default() }
 }

@@ -23,7 +23,7 @@ use travertine_value::{Map, Name, Value, time::Timestamp};
 use super::{
     Shard,
     job::TaskFields,
-    live::{Live, field},
+    live::{AT_ONCE, Live, field},
     start::name_of,
 };
 use crate::InstanceId;
@@ -104,7 +104,7 @@ impl Shard {
                 message_id: Some(Name::clone(id)),
                 correlation: Name::clone(receiver),
                 body: Vec::new(),
-                published: self.now.as_millis(),
+                published: self.now,
                 expires: Some(*until),
                 dead: None,
                 reason: None,
@@ -290,7 +290,7 @@ pub(super) fn instance_row(live: &Live) -> InstanceRow {
         version: live.definition.version,
         version_tag: live.definition.tag.clone(),
         state,
-        started: live.state.started.map_or(live.at, Timestamp::as_millis),
+        started: live.state.started.unwrap_or(live.at),
         ended: ended.then_some(live.at),
         parent: live.created.caller.map(|it| (it.instance.0, it.wait.0)),
         root: live.root().0,
@@ -308,7 +308,7 @@ pub(super) fn list(names: &[Name]) -> Name {
     Value::from(items).to_json().into()
 }
 
-pub(super) fn element_row(live: &Live, token: TokenId, since: i64) -> Option<ElementRow> {
+pub(super) fn element_row(live: &Live, token: TokenId, since: Timestamp) -> Option<ElementRow> {
     let it = live.state.tokens.get(&token)?;
     let is_there = match it.role {
         Role::Flow | Role::Run(_) | Role::Branch(_) => token != ROOT,
@@ -395,7 +395,7 @@ pub(super) fn incident_row(live: &Live, token: TokenId) -> Option<Row> {
         listener: failed.and_then(|it| listener(live, it)),
         code: incident.failure.code.clone(),
         message: incident.failure.message.as_str().into(),
-        since: incident.since.as_millis(),
+        since: incident.since,
         ended: None,
         by: None,
     }))
@@ -453,7 +453,7 @@ pub(super) fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
                 Some((worker, until)) => {
                     (JobState::Leased, Some(*until), Some(Name::clone(worker)))
                 }
-                None => (JobState::Available, (work.paused > 0).then_some(work.paused), None),
+                None => (JobState::Available, (work.paused > AT_ONCE).then_some(work.paused), None),
             };
             Some(Row::Job(JobRow {
                 instance: live.id.0,
@@ -507,7 +507,7 @@ pub(super) fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
             definition: Name::clone(&live.definition.id),
             element,
             visit: visit_of(live, it.token),
-            due: live.moved.get(&wait).copied().unwrap_or(due.as_millis()),
+            due: live.moved.get(&wait).copied().unwrap_or(*due),
             body: Vec::new(),
         })),
         WaitFor::Message { .. }

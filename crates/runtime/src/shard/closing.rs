@@ -16,7 +16,7 @@ use travertine_store::{
 };
 
 use super::{Hashed, Shard, checkpoint::instance_row, live::Live};
-use crate::{Definition, InstanceId};
+use crate::{Definition, InstanceId, Timestamp};
 
 /// Instances that have ended, in the order in which they did.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(super) struct Closed {
     /// `None` where the instance is in memory again.
     state: Option<Remains>,
     last: Seq,
-    at: i64,
+    at: Timestamp,
     /// Whether there are rows of what it had while it ran.
     has_rows: bool,
     /// Its own row, until that is handed over.
@@ -150,7 +150,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Begin, Board, Definitions, Opening, Settings, Timestamp,
+        Begin, Board, Definitions, Opening, Settings,
         request::{Ask, ReplyTo, StartRequest},
     };
 

@@ -1,6 +1,6 @@
 //! Requests become calls: what each one does, in one place.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use travertine_kernel::{Assignments, Command, Rejection, TokenId, plan::WorkKind, tree};
 use travertine_value::Name;
@@ -11,8 +11,8 @@ use crate::{
     request::{AwaitRequest, Description, Glance, Look, Origin, Outcome, Reply, ReplyTo, Request},
 };
 
-/// How long a job waits for its next try that has brought too much, in milliseconds.
-const TOO_MUCH_BACKOFF: i64 = 1_000;
+/// How long a job waits for its next try that has brought too much.
+const TOO_MUCH_BACKOFF: Duration = Duration::from_secs(1);
 
 impl Shard {
     /// Does what is asked, then all that follows from it here. The reply is let out once that is durable.
@@ -237,7 +237,6 @@ impl Shard {
         let told = match outcome {
             Outcome::Done(variables) => self.complete(job, variables),
             Outcome::Failed { message, backoff } => {
-                let backoff = i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX);
                 self.fail(job, JobFailure { backoff, ..JobFailure::new(&message) })
             }
             Outcome::Incident { message } => {

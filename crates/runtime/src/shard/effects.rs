@@ -1,6 +1,6 @@
 //! What an instance asks of the world: timers, work, messages, calls.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use travertine_kernel::{Command, Effect, Post, PostId, WaitFor, WaitId};
 use travertine_store::codec::record::{Letter, Message};
@@ -10,7 +10,7 @@ use super::{Case, Live, Shard, alarm::Alarm, function, guard::step, outbox::Rele
 use crate::{Address, InstanceId, Timestamp};
 
 /// Instances that start others sooner than this after their own start are links of one chain.
-const CHAIN_MS: i64 = 1_000;
+const CHAIN: Duration = Duration::from_secs(1);
 
 impl Shard {
     /// Sees to one thing that an instance asks for.
@@ -107,7 +107,8 @@ impl Shard {
                 if live.definition.is_function() {
                     function::as_event(&mut message);
                 }
-                let letter = Letter::Publish { message, again: false, published: 0, expires: None };
+                let published = Timestamp::default();
+                let letter = Letter::Publish { message, again: false, published, expires: None };
                 (self.keeper(name), letter)
             }
             // The sender has told its own tokens already.
@@ -140,8 +141,8 @@ impl Shard {
     /// How many instances have started one another up to those that this one starts by what it sends. One
     /// that has run for a while begins a chain of its own.
     fn next_generation(&self, live: &Live) -> u32 {
-        let ran = live.state.started.map_or(0, |it| self.now.as_millis() - it.as_millis());
-        if ran < CHAIN_MS { live.generation.saturating_add(1) } else { 1 }
+        let ran = live.state.started.map_or(Duration::ZERO, |it| self.now.since(it));
+        if ran < CHAIN { live.generation.saturating_add(1) } else { 1 }
     }
 
     /// A timer rings, of whatever kind. Says whether there was one.
@@ -198,7 +199,7 @@ impl Shard {
     }
 
     /// When a timer is due, as far as anyone has moved it.
-    pub(super) fn set_timer(&mut self, id: InstanceId, wait: WaitId, due: i64) {
-        self.alarms.set(Timestamp::from_millis(due), Alarm::Wait(Address { instance: id, wait }));
+    pub(super) fn set_timer(&mut self, id: InstanceId, wait: WaitId, due: Timestamp) {
+        self.alarms.set(due, Alarm::Wait(Address { instance: id, wait }));
     }
 }

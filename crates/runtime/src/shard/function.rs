@@ -577,5 +577,5 @@ pub(super) fn as_event(message: &mut Message) {
 pub(crate) fn configure(message: &mut Message, config: EventConfig) {
     message.consume = config.consume;
     message.delivery = config.delivery;
-    message.ttl = config.expire_after.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
+    message.ttl = config.expire_after;
 }

@@ -20,7 +20,7 @@ use travertine_store::{
 use travertine_value::interrupt::Interrupted;
 
 use super::{Live, Shard, outbox};
-use crate::{Definition, Error, InstanceId};
+use crate::{Definition, Error, InstanceId, Timestamp};
 
 /// Whether an instance has heard something.
 pub(super) enum Heard {
@@ -38,7 +38,7 @@ struct Mark {
     rows: usize,
     last: Seq,
     tail: usize,
-    at: i64,
+    at: Timestamp,
     past: usize,
     definition: Arc<Definition>,
 }

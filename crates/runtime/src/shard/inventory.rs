@@ -39,7 +39,7 @@ impl Shard {
         lines.extend(self.alarms.iter().map(|it| format!("due: {it:?}")));
         lines.extend(self.starts.timers.values().map(|it| format!("start timer: {it:?}")));
         lines.extend(self.starts.noted.iter().map(|it| format!("noted: {it:?}")));
-        let now = self.now.as_millis();
+        let now = self.now;
         let known = self.messages.known_until.values().filter(|(_, until)| now < *until);
         lines.extend(known.map(|it| format!("known: {it:?}")));
         lines.extend(self.outbox.letters.iter().map(|it| format!("to do: {:?}", it.letter)));

@@ -1,6 +1,9 @@
 //! Work for workers and for people.
 
-use std::fmt::{self, Write as _};
+use std::{
+    fmt::{self, Write as _},
+    time::Duration,
+};
 
 use travertine_kernel::{
     Assignments, Command, Failure, FailureKind, Job, Rejection, Slot, TokenId, View, Wait, WaitId,
@@ -13,7 +16,7 @@ use super::{
     Shard,
     alarm::Alarm,
     guard::step,
-    live::{Live, Work, field},
+    live::{AT_ONCE, Live, Work, field},
     outbox::Release,
 };
 use crate::{Address, Error, InstanceId, Timestamp, is_own};
@@ -28,8 +31,8 @@ pub enum Lease {
     Until {
         /// Who has it.
         worker: Name,
-        /// When it is offered to others again, in milliseconds since 1970.
-        until: i64,
+        /// When it is offered to others again.
+        until: Timestamp,
     },
     /// As long as this process lives.
     Process,
@@ -38,9 +41,10 @@ pub enum Lease {
 /// A job that a worker has been given.
 ///
 /// ```no_run
+/// # use std::time::Duration;
 /// # use travertine_runtime::{Engine, Error};
 /// # async fn example(engine: Engine) -> Result<(), Error> {
-/// for job in engine.activate("paint", "worker-1", 10, 60_000, &[]).await? {
+/// for job in engine.activate("paint", "worker-1", 10, Duration::from_mins(1), &[]).await? {
 ///     println!("{}: {} tries left", job.job, job.retries);
 /// }
 /// # Ok(()) }
@@ -93,8 +97,9 @@ pub struct Activated {
 /// What a worker says of a job that it could not do.
 ///
 /// ```
+/// # use std::time::Duration;
 /// # use travertine_runtime::JobFailure;
-/// let failure = JobFailure { backoff: 5_000, ..JobFailure::new("no paint left") };
+/// let failure = JobFailure { backoff: Duration::from_secs(5), ..JobFailure::new("no paint left") };
 /// assert_eq!(failure.retries, None);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,8 +107,8 @@ pub struct JobFailure {
     /// How often it may be tried again; one time less than before where nothing is said. At 0 it becomes an
     /// incident.
     pub retries: Option<u32>,
-    /// After how many milliseconds it is offered again.
-    pub backoff: i64,
+    /// After how long it is offered again.
+    pub backoff: Duration,
     /// What went wrong.
     pub message: String,
     /// Variables for the next try: they are the element's own, and go with it unless they are mapped.
@@ -117,7 +122,7 @@ impl JobFailure {
     ///
     /// ```
     /// # use travertine_runtime::JobFailure;
-    /// assert_eq!(JobFailure::new("no paint left").backoff, 0);
+    /// assert!(JobFailure::new("no paint left").backoff.is_zero());
     /// ```
     pub fn new(message: &str) -> Self {
         Self { message: message.to_owned(), ..Self::default() }
@@ -135,8 +140,8 @@ impl JobFailure {
 pub struct JobChange {
     /// How often it may still fail, at least once. Where nobody has it, it is offered at once.
     pub retries: Option<u32>,
-    /// For how many milliseconds from now the worker that has it keeps it.
-    pub lease: Option<i64>,
+    /// For how long from now the worker that has it keeps it.
+    pub lease: Option<Duration>,
     /// Greater comes first.
     pub priority: Option<i64>,
 }
@@ -178,9 +183,8 @@ impl Shard {
             Lease::Until { worker, until } => {
                 let worker = Name::clone(worker);
                 self.learn(live, &[Record::Leased { wait, worker, until: *until }]);
-                let until = Timestamp::from_millis(*until);
-                self.alarms.set(until, Alarm::Job(live.address(wait)));
-                Some(until)
+                self.alarms.set(*until, Alarm::Job(live.address(wait)));
+                Some(*until)
             }
             Lease::Process => {
                 live.take(wait);
@@ -259,13 +263,13 @@ impl Shard {
     }
 
     /// Puts jobs up again that a worker elsewhere has been given, until then, and will not do.
-    pub(super) fn hand_back(&mut self, worker: &Name, jobs: &[(Address, i64)]) {
+    pub(super) fn hand_back(&mut self, worker: &Name, jobs: &[(Address, Timestamp)]) {
         for (job, until) in jobs {
             let handed = self.with(job.instance, |shard, live| {
                 let lease = live.work.get(&job.wait).and_then(|it| it.lease.as_ref());
                 // Somebody else may have it by now.
                 if lease.is_some_and(|(by, upto)| by == worker && upto == until) {
-                    shard.learn(live, &[Record::Paused { wait: job.wait, until: 0 }]);
+                    shard.learn(live, &[Record::Paused { wait: job.wait, until: AT_ONCE }]);
                     shard.offer(live, job.wait);
                 }
                 Ok(())
@@ -317,7 +321,7 @@ impl Shard {
     pub(super) fn update_job(&mut self, job: Address, change: &JobChange) -> Result<(), Error> {
         self.check_work(job, WorkKind::Job)?;
         let (id, wait) = (job.instance, job.wait);
-        let until = change.lease.map(|it| self.now.after_millis(it).as_millis());
+        let until = change.lease.map(|it| self.now.after(it));
         self.with(id, |shard, live| {
             let lease = live.work.get(&wait).and_then(|it| it.lease.clone());
             let mut records = Vec::new();
@@ -338,9 +342,7 @@ impl Shard {
                 shard.learn(live, &records);
             }
             if let Some(until) = until {
-                shard
-                    .alarms
-                    .set(Timestamp::from_millis(until), Alarm::Job(Address { instance: id, wait }));
+                shard.alarms.set(until, Alarm::Job(Address { instance: id, wait }));
             }
             if change.priority.is_some() {
                 if let Some(before) = before {
@@ -391,7 +393,7 @@ impl Shard {
     }
 
     /// Lets a worker have its job for longer.
-    pub(super) fn extend(&mut self, job: Address, until: i64) -> Result<(), Error> {
+    pub(super) fn extend(&mut self, job: Address, until: Timestamp) -> Result<(), Error> {
         let (id, wait) = (job.instance, job.wait);
         self.with(id, |shard, live| {
             live.check_work(wait, WorkKind::Job)?;
@@ -399,14 +401,12 @@ impl Shard {
                 return Err(Error::NotLeased(job));
             };
             shard.learn(live, &[Record::Leased { wait, worker, until }]);
-            shard
-                .alarms
-                .set(Timestamp::from_millis(until), Alarm::Job(Address { instance: id, wait }));
+            shard.alarms.set(until, Alarm::Job(Address { instance: id, wait }));
             Ok(())
         })
     }
 
-    /// A job has failed. It is offered again after `backoff` milliseconds, or becomes an incident
+    /// A job has failed. It is offered again after a pause, or becomes an incident
     /// where it may not be tried again. Without `retries` one try less is left.
     pub(super) fn fail(&mut self, job: Address, failure: JobFailure) -> Result<(), Error> {
         self.with(job.instance, |shard, live| shard.fail_live(live, job.wait, failure))
@@ -425,9 +425,9 @@ impl Shard {
         live.ready()?;
         let left = live.job(wait).map(|it| it.retries);
         let retries = retries.unwrap_or_else(|| left.unwrap_or(1).saturating_sub(1));
-        let pause = retries > 0 && backoff > 0;
-        let until = self.now.after_millis(backoff);
-        let paused = Record::Paused { wait, until: until.as_millis() };
+        let pause = retries > 0 && !backoff.is_zero();
+        let until = self.now.after(backoff);
+        let paused = Record::Paused { wait, until };
         self.turn_with(
             live,
             Command::Fail { wait, retries, message, variables },
@@ -509,8 +509,8 @@ impl Shard {
         let offer = live.any_offer(wait, work);
         let release = if is_free { Release::Offer(offer) } else { Release::Withdraw(offer) };
         let alarm = Alarm::Job(live.address(wait));
-        if until > 0 {
-            self.alarms.set(Timestamp::from_millis(until), alarm);
+        if until > AT_ONCE {
+            self.alarms.set(until, alarm);
         } else {
             self.alarms.unset(alarm);
         }
@@ -549,7 +549,7 @@ impl Shard {
     pub(super) fn job_again(&mut self, id: InstanceId, wait: WaitId) {
         self.with_any(id, |shard, live| {
             if live.work.contains_key(&wait) {
-                shard.learn(live, &[Record::Paused { wait, until: 0 }]);
+                shard.learn(live, &[Record::Paused { wait, until: AT_ONCE }]);
                 shard.offer(live, wait);
             }
         });
@@ -639,8 +639,8 @@ pub(super) struct TaskFields {
     pub(super) assignee: Option<Name>,
     pub(super) candidate_users: Vec<Name>,
     pub(super) candidate_groups: Vec<Name>,
-    pub(super) due: Option<i64>,
-    pub(super) follow_up: Option<i64>,
+    pub(super) due: Option<Timestamp>,
+    pub(super) follow_up: Option<Timestamp>,
     pub(super) priority: i64,
     pub(super) form: Option<Name>,
 }
@@ -687,10 +687,9 @@ fn texts(value: Option<&Value>) -> Vec<Name> {
 }
 
 /// A date, or a duration from when the task began. What is neither is for people only.
-fn date(value: Option<&Value>, since: i64) -> Option<i64> {
+fn date(value: Option<&Value>, since: Timestamp) -> Option<Timestamp> {
     use travertine_value::time::{Timer, due};
     let text = value?.as_str()?;
-    let since = Timestamp::from_millis(since);
     let due = due(Timer::Date, text, since).or_else(|_| due(Timer::Duration, text, since));
-    due.ok().map(|it| it.at.as_millis())
+    due.ok().map(|it| it.at)
 }

@@ -49,7 +49,7 @@ pub struct Live {
     /// Its waits for work.
     pub(super) work: Table<WaitId, Work>,
     /// Timers that someone has moved.
-    pub(super) moved: BTreeMap<WaitId, i64>,
+    pub(super) moved: BTreeMap<WaitId, Timestamp>,
     /// Which messages for all it has had, by name.
     pub(super) heard: BTreeMap<Name, Had>,
     /// The id of the definition that it began as, where nothing else tells that any more.
@@ -63,7 +63,7 @@ pub struct Live {
     /// How many bytes the entries since then have.
     pub(super) tail: usize,
     /// When the last entry was written.
-    pub(super) at: i64,
+    pub(super) at: Timestamp,
     /// What has changed since its rows were written.
     pub(super) touched: Touched,
     /// Rows of what is over since then.
@@ -116,6 +116,9 @@ pub struct Trouble {
     pub message: String,
 }
 
+/// What stands for the end of a pause where there is none.
+pub(super) const AT_ONCE: Timestamp = Timestamp::from_millis(0);
+
 /// A wait for work.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
@@ -125,15 +128,15 @@ pub(super) struct Work {
     /// The limit that it keeps: `class` or `class/key`.
     pub(super) limit: Option<Name>,
     /// Since when.
-    pub(super) since: i64,
+    pub(super) since: Timestamp,
     /// Who has it, and until when.
-    pub(super) lease: Option<(Name, i64)>,
+    pub(super) lease: Option<(Name, Timestamp)>,
     /// Whether a worker of this process has it.
     pub(super) taken: bool,
     /// Whether it may be up, or on its way up.
     pub(super) is_up: bool,
-    /// When it is offered again; 0 for at once.
-    pub(super) paused: i64,
+    /// When it is offered again, or [`AT_ONCE`].
+    pub(super) paused: Timestamp,
     /// What someone has changed of it.
     pub(super) change: Option<Box<TaskChange>>,
 }
@@ -144,7 +147,7 @@ pub(super) struct Work {
 pub(super) struct Touched {
     /// Whether anything has.
     pub(super) any: bool,
-    pub(super) tokens: Vec<(TokenId, i64)>,
+    pub(super) tokens: Vec<(TokenId, Timestamp)>,
     /// With the table that the row of a closed wait may be in.
     pub(super) waits: Vec<(WaitId, Option<view::Table>)>,
     pub(super) gone_layers: Vec<LayerId>,
@@ -180,7 +183,7 @@ impl Live {
             snapshot: 0,
             snapshot_size: 0,
             tail: 0,
-            at: 0,
+            at: Timestamp::default(),
             touched: Touched::default(),
             past: Vec::new(),
             rowed: 0,
@@ -270,12 +273,12 @@ impl Live {
             match &mut reason.why {
                 Why::Timer { wait, due, .. } => {
                     if let Some(moved) = self.moved.get(wait) {
-                        *due = Timestamp::from_millis(*moved);
+                        *due = *moved;
                     }
                 }
                 Why::Work { wait, again, .. } => {
-                    let paused = self.work.get(wait).map_or(0, |it| it.paused);
-                    *again = (paused != 0).then(|| Timestamp::from_millis(paused));
+                    let paused = self.work.get(wait).map(|it| it.paused);
+                    *again = paused.filter(|it| *it != AT_ONCE);
                 }
                 _ => {}
             }
@@ -429,7 +432,7 @@ impl Live {
         work.kind == WorkKind::Job
             && work.lease.is_none()
             && !work.taken
-            && work.paused == 0
+            && work.paused == AT_ONCE
             && !self.is_deaf(wait)
             && self.job(wait).is_some_and(|it| it.retries > 0)
     }
@@ -446,10 +449,10 @@ impl Live {
     }
 
     /// Its timers, and when each is due.
-    pub(super) fn timers(&self) -> impl Iterator<Item = (WaitId, i64)> {
+    pub(super) fn timers(&self) -> impl Iterator<Item = (WaitId, Timestamp)> {
         self.state.waits.iter().filter_map(|(wait, it)| match &*it.on {
             WaitFor::Timer { due, .. } => {
-                Some((*wait, self.moved.get(wait).copied().unwrap_or(due.as_millis())))
+                Some((*wait, self.moved.get(wait).copied().unwrap_or(*due)))
             }
             _ => None,
         })
@@ -498,10 +501,10 @@ impl Work {
     pub(super) fn free(&mut self) {
         self.lease = None;
         self.taken = false;
-        self.paused = 0;
+        self.paused = AT_ONCE;
     }
 
-    pub(super) fn new(job: &Job, since: i64) -> Self {
+    pub(super) fn new(job: &Job, since: Timestamp) -> Self {
         let (priority, limit) = match &job.options {
             Some(options) => (options.priority, options.limit.clone()),
             // What a model says of work is no header. Of user tasks the priority is a field like others.
@@ -521,7 +524,7 @@ impl Work {
             lease: None,
             taken: false,
             is_up: true,
-            paused: 0,
+            paused: AT_ONCE,
             change: None,
         }
     }

@@ -11,7 +11,6 @@ use super::{
     alarm::{Alarm, Alarms},
     apart::Apart,
     guard::Undo,
-    settings::millis,
     views::Views,
 };
 use crate::{
@@ -30,7 +29,7 @@ pub(super) struct Messages {
     /// Messages that are recognised when they come again.
     known: BTreeMap<MessageKey, u64>,
     /// The same by number, with until when.
-    pub(super) known_until: BTreeMap<u64, (MessageKey, i64)>,
+    pub(super) known_until: BTreeMap<u64, (MessageKey, Timestamp)>,
     /// Those of them that have no row yet.
     pub(super) fresh_known: BTreeSet<u64>,
     /// Held messages and subscriptions that have no row yet.
@@ -86,11 +85,11 @@ impl Messages {
         let until = match &held.dead {
             // Nobody else knows of what was to be started.
             Some(_) if Apart::of(&held.message).is_some() => None,
-            Some(dead) => Some(dead.at.saturating_add(millis(dead_for))),
+            Some(dead) => Some(dead.at.after(dead_for)),
             None => held.expires,
         };
         if let Some(until) = until {
-            alarms.set(Timestamp::from_millis(until), Alarm::Message(held.number));
+            alarms.set(until, Alarm::Message(held.number));
         }
         self.fresh_held.insert(held.number);
         self.held.hold(held);
@@ -118,10 +117,10 @@ impl Messages {
         &mut self,
         number: u64,
         key: MessageKey,
-        until: i64,
+        until: Timestamp,
         alarms: &mut Alarms,
     ) {
-        alarms.set(Timestamp::from_millis(until), Alarm::Message(number));
+        alarms.set(until, Alarm::Message(number));
         self.fresh_known.insert(number);
         self.known.insert(key.clone(), number);
         self.known_until.insert(number, (key, until));
@@ -154,7 +153,7 @@ impl Messages {
     pub(super) fn is_known(&self, key: &MessageKey, now: Timestamp) -> bool {
         let lasts = |key: &MessageKey| {
             let until = self.known.get(key).and_then(|it| self.known_until.get(it));
-            until.is_some_and(|(_, until)| now.as_millis() < *until)
+            until.is_some_and(|(_, until)| now < *until)
         };
         lasts(key) || lasts(&key.for_everybody()) || self.held.has(key)
     }
@@ -214,8 +213,8 @@ mod tests {
     fn a_message_is_recognised_until_its_time_is_over() {
         let (mut messages, mut alarms, mut views) =
             (Messages::default(), Alarms::default(), Views::default());
-        messages.recognise(4, key("a"), 100, &mut alarms);
         let at = Timestamp::from_millis;
+        messages.recognise(4, key("a"), at(100), &mut alarms);
         assert!(messages.is_known(&key("a"), at(99)));
         assert!(!messages.is_known(&key("a"), at(100)));
         assert!(!messages.is_known(&key("b"), at(99)));
@@ -229,9 +228,10 @@ mod tests {
     fn a_newer_number_of_the_same_message_stays_recognised_when_the_older_one_goes() {
         let (mut messages, mut alarms, mut views) =
             (Messages::default(), Alarms::default(), Views::default());
-        messages.recognise(4, key("a"), 100, &mut alarms);
+        let at = Timestamp::from_millis;
+        messages.recognise(4, key("a"), at(100), &mut alarms);
         messages.fresh_known.clear();
-        messages.recognise(5, key("a"), 200, &mut alarms);
+        messages.recognise(5, key("a"), at(200), &mut alarms);
         assert!(messages.unrecognise(4, &mut alarms, &mut views));
         assert_eq!(messages.known(&key("a")), Some(5));
         assert_eq!(views.rows.len(), 1);

@@ -4,16 +4,16 @@ use travertine_kernel::{
     Event, Instance, LayerId, Reads, Role, Slot, Table, TokenId, WaitFor, WaitId, plan::WorkKind,
 };
 use travertine_store::{codec::record::Record, view};
-use travertine_value::Name;
+use travertine_value::{Name, time::Timestamp};
 
 use super::{
-    live::{Had, Live, Touched, Work},
+    live::{AT_ONCE, Had, Live, Touched, Work},
     past::past_rows,
 };
 
 impl Live {
     /// Takes note of what has happened. The kernel's state is as it is after all of it.
-    pub(super) fn note(&mut self, at: i64, events: &[Event], by: Option<&Name>) {
+    pub(super) fn note(&mut self, at: Timestamp, events: &[Event], by: Option<&Name>) {
         self.at = at;
         let past = self.state.take_past();
         if !past.is_empty() {
@@ -86,7 +86,7 @@ impl Live {
     }
 
     /// Everything may have another name.
-    fn note_migration(&mut self, at: i64) {
+    fn note_migration(&mut self, at: Timestamp) {
         let tokens = self.state.tokens.keys();
         self.touched.tokens.extend(tokens.map(|token| (*token, at)));
         let waits = self.state.waits.keys();
@@ -110,7 +110,7 @@ impl Live {
         match self.work.get_mut(&wait) {
             Some(work) if retries == 0 => work.free(),
             // Whoever has it goes on with it.
-            Some(work) => work.paused = 0,
+            Some(work) => work.paused = AT_ONCE,
             None => {}
         }
     }
@@ -127,7 +127,7 @@ impl Live {
         self.moved.remove(&wait);
     }
 
-    fn note_incident(&mut self, token: TokenId, at: i64) {
+    fn note_incident(&mut self, token: TokenId, at: Timestamp) {
         self.touched.incidents.push(token);
         self.touched.token(token, at);
         // What the code of a function stumbles over is not what others do for it.
@@ -140,7 +140,7 @@ impl Live {
         }
     }
 
-    pub(super) fn note_wait(&mut self, wait: WaitId, token: TokenId, on: &WaitFor, at: i64) {
+    pub(super) fn note_wait(&mut self, wait: WaitId, token: TokenId, on: &WaitFor, at: Timestamp) {
         if let WaitFor::Work(job) = on {
             self.work.insert(wait, Work::new(job, at));
         } else if let WaitFor::Child { .. } = on {
@@ -254,7 +254,7 @@ impl Live {
 }
 
 impl Touched {
-    fn token(&mut self, token: TokenId, at: i64) {
+    fn token(&mut self, token: TokenId, at: Timestamp) {
         match self.tokens.last_mut() {
             Some(last) if last.0 == token => last.1 = at,
             _ => self.tokens.push((token, at)),

@@ -100,7 +100,7 @@ impl Shard {
         if live.damage.is_some() || live.torn {
             self.cancel_called(id)?;
         }
-        let at = self.now.as_millis();
+        let at = self.now;
         let deferred = std::mem::take(&mut live.deferred);
         live.end_by(at, &folded);
         let mut records = vec![Record::Ended(Box::new(folded))];
@@ -264,7 +264,7 @@ impl Shard {
     }
 
     /// Has a timer ring at another time.
-    pub(super) fn move_timer(&mut self, timer: Address, due: i64) -> Result<(), Error> {
+    pub(super) fn move_timer(&mut self, timer: Address, due: Timestamp) -> Result<(), Error> {
         let wait = timer.wait;
         self.with(timer.instance, |shard, live| {
             check_timer(live, wait)?;
@@ -521,7 +521,7 @@ fn folded(live: &Live, ending: Ending) -> Folded {
     let variables = live.variables();
     Folded {
         created: Created { definition: live.definition.key, ..live.created.clone() },
-        started: live.state.started.map_or(live.at, Timestamp::as_millis),
+        started: live.state.started.unwrap_or(live.at),
         ending,
         variables: variables.map(|(name, value)| (Name::clone(name), value.clone())).collect(),
     }

@@ -208,7 +208,7 @@ impl Outbox {
     fn push(&mut self, at: Timestamp, instance: InstanceId, previous: Seq, body: Vec<u8>) {
         self.seq += 1;
         self.bytes += body.len();
-        self.entries.push(Entry { seq: self.seq, instance, previous, at: at.as_millis(), body });
+        self.entries.push(Entry { seq: self.seq, instance, previous, at, body });
     }
 
     /// Lets something out once what came before it is durable.

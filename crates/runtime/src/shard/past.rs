@@ -7,7 +7,7 @@ use travertine_kernel::{
     plan::WorkKind,
 };
 use travertine_store::view::{IncidentRow, JobRow, JobState, Row, TaskRow, TaskState};
-use travertine_value::Name;
+use travertine_value::{Name, time::Timestamp};
 
 use super::{
     checkpoint::{json, list, listener_of},
@@ -29,7 +29,7 @@ pub(super) fn past_rows(
     live: &Live,
     past: Vec<Past>,
     events: &[Event],
-    at: i64,
+    at: Timestamp,
     by: Option<&Name>,
 ) -> Vec<Row> {
     let closed: BTreeMap<WaitId, usize> = events
@@ -170,14 +170,14 @@ fn incident_row(
         listener: wait.and_then(|it| listener_of(live.state.waits.get(&it)?)),
         code: it.failure.code.clone(),
         message: it.failure.message.as_str().into(),
-        since: it.since.as_millis(),
+        since: it.since,
         ended: None,
         by: None,
     })
 }
 
 /// The row as it is once that is over.
-fn over(mut row: Row, at: i64, who: Option<&Name>) -> Row {
+fn over(mut row: Row, at: Timestamp, who: Option<&Name>) -> Row {
     if let Row::Job(JobRow { ended, by, .. })
     | Row::Task(TaskRow { ended, by, .. })
     | Row::Incident(IncidentRow { ended, by, .. }) = &mut row

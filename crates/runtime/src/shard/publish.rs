@@ -1,6 +1,6 @@
 //! Messages find those who wait for them, are held, or become dead letters.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use travertine_kernel::{Assignments, View, WaitFor};
 use travertine_store::codec::record::{
@@ -8,18 +8,17 @@ use travertine_store::codec::record::{
 };
 use travertine_value::{Name, Variables as _};
 
-use super::{Shard, apart::Apart, settings::millis};
+use super::{Shard, apart::Apart};
 use crate::{
-    Address, Error, InstanceId, Published, Receipt, SignalReceipt,
+    Address, Error, InstanceId, Published, Receipt, SignalReceipt, Timestamp,
     message::{
         MessageKey, PROCESS, START, address, for_process, has_all, is_addressed, is_for_process,
         is_spare, is_to_one, note_awaited, note_spare, take_awaited, variables_wanted,
     },
 };
 
-/// How long a message for those who wait already is held, in milliseconds: as long as another shard may
-/// need to say who does.
-const HEARD_OF_BY: i64 = 60_000;
+/// How long a message for those who wait already is held: as long as another shard may need to say who does.
+const HEARD_OF_BY: Duration = Duration::from_mins(1);
 
 /// Whose variables were looked at for a message, and who of them has those that it wants. Others whose
 /// variables count are asked, and have it when they have answered.
@@ -43,9 +42,9 @@ pub enum Publishing {
 /// How a message is published.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct How {
-    /// How long its id is recognised, in milliseconds, and at least as long as it is held; as long as the engine
+    /// How long its id is recognised, and at least as long as it is held; as long as the engine
     /// says where nothing is said.
-    pub known_for: Option<i64>,
+    pub known_for: Option<Duration>,
     /// Whether its sender waits for what the receiver decides.
     pub awaited: bool,
 }
@@ -172,8 +171,8 @@ impl Shard {
         }
         let key = MessageKey::of(&message);
         let dead = key.as_ref().map_or_else(Vec::new, |it| self.messages.held.dead_with(it));
-        let known_for = how.known_for.unwrap_or_else(|| millis(self.env.settings.known_for));
-        let until = known_for.max(message.ttl.unwrap_or(0));
+        let known_for = how.known_for.unwrap_or(self.env.settings.known_for);
+        let known_for = known_for.max(message.ttl.unwrap_or_default());
         let number = self.next_message();
         if how.awaited {
             self.env.board.awaited.expect(number);
@@ -182,7 +181,7 @@ impl Shard {
         let receipt = self.route(message, looked, Some(number));
         let is_left = receipt != Receipt::Dropped || self.messages.held.get(number).is_some();
         if let Some(key) = key.filter(|_| is_left) {
-            self.remember(key, receipt, until, dead)?;
+            self.remember(key, receipt, known_for, dead)?;
         }
         self.record_numbers();
         if refuses && !is_left {
@@ -198,12 +197,12 @@ impl Shard {
         &mut self,
         key: MessageKey,
         receipt: Receipt,
-        known_for: i64,
+        known_for: Duration,
         dead: Vec<u64>,
     ) -> Result<(), Error> {
-        if receipt != Receipt::Dropped && known_for > 0 {
+        if receipt != Receipt::Dropped && !known_for.is_zero() {
             let number = self.next_message();
-            let until = self.now.as_millis().saturating_add(known_for);
+            let until = self.now.after(known_for);
             let MessageKey { name, receiver, id } = key.clone();
             self.write(&[Record::Recognised { number, name, receiver, id, until }]);
             self.recognise(number, key, until);
@@ -257,7 +256,7 @@ impl Shard {
                     && self.start_for(message).is_none()
             }
         };
-        if count < most || !stays || message.ttl.is_some_and(|it| it <= 0) {
+        if count < most || !stays || message.ttl.is_some_and(|it| it.is_zero()) {
             return Ok(());
         }
         let name = &message.name;
@@ -298,15 +297,15 @@ impl Shard {
     }
 
     /// When a new message is dropped; for good where nothing is said.
-    fn expiry(&self, message: &Message) -> Option<i64> {
+    fn expiry(&self, message: &Message) -> Option<Timestamp> {
         // One that an instance sends comes here first.
-        let refused = || self.env.definitions.refuses(&message.name).then_some(0);
+        let refused = || self.env.definitions.refuses(&message.name).then_some(Duration::ZERO);
         let ttl = message.ttl.or_else(refused);
         let ttl = match message.delivery {
             Delivery::AfterWait => Some(ttl.map_or(HEARD_OF_BY, |it| it.min(HEARD_OF_BY))),
             Delivery::AfterCreate | Delivery::All => ttl,
         };
-        ttl.map(|ttl| self.now.as_millis().saturating_add(ttl))
+        ttl.map(|ttl| self.now.after(ttl))
     }
 
     /// Finds those who receive a new message.
@@ -324,8 +323,7 @@ impl Shard {
         match message.consume {
             Consume::All => self.share(message, expires, looked, number),
             Consume::One => {
-                let given =
-                    Given { published: self.now.as_millis(), expires, number, again: false };
+                let given = Given { published: self.now, expires, number, again: false };
                 let processes = self.processes(&message);
                 if processes.len() > 1 {
                     self.give_each(message, given, looked, &processes)
@@ -439,7 +437,7 @@ impl Shard {
                 Receipt::Dropped
             });
         }
-        let late = expires.is_some_and(|it| it <= self.now.as_millis());
+        let late = expires.is_some_and(|it| it <= self.now);
         if late && !again {
             return Receipt::Dropped;
         }
@@ -467,11 +465,11 @@ impl Shard {
     fn share(
         &mut self,
         message: Message,
-        expires: Option<i64>,
+        expires: Option<Timestamp>,
         looked: &Looked,
         number: Option<u64>,
     ) -> Receipt {
-        let published = self.now.as_millis();
+        let published = self.now;
         let kept = expires.is_none_or(|it| published < it);
         let number = number.unwrap_or_else(|| self.next_message());
         let all = self.messages.waiting.hear(&message, None);
@@ -516,7 +514,7 @@ impl Shard {
     }
 
     /// A message will be recognised until then.
-    pub(super) fn recognise(&mut self, number: u64, key: MessageKey, until: i64) {
+    pub(super) fn recognise(&mut self, number: u64, key: MessageKey, until: Timestamp) {
         self.messages.record(number / u64::from(self.env.shards));
         self.messages.recognise(number, key, until, &mut self.alarms);
     }
@@ -550,8 +548,8 @@ impl Shard {
     pub(super) fn bury_new(
         &mut self,
         message: Message,
-        published: i64,
-        expires: Option<i64>,
+        published: Timestamp,
+        expires: Option<Timestamp>,
         reason: &str,
     ) {
         let number = self.next_message();
@@ -570,7 +568,7 @@ impl Shard {
             self.write(&[Record::Gone { message: held.number }]);
             return;
         }
-        held.dead = Some(Dead { at: self.now.as_millis(), reason: reason.into() });
+        held.dead = Some(Dead { at: self.now, reason: reason.into() });
         self.write(&[Record::Held(held.clone())]);
         self.hold(held);
     }
@@ -614,9 +612,9 @@ const KNOWN: Published = Published { number: None, receipt: Receipt::Known };
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given {
     /// When it was published.
-    pub(super) published: i64,
+    pub(super) published: Timestamp,
     /// When it is dropped.
-    pub(super) expires: Option<i64>,
+    pub(super) expires: Option<Timestamp>,
     /// Its number, where it has one.
     pub(super) number: Option<u64>,
     /// Whether someone has had it who did not want it.

@@ -21,7 +21,7 @@ use super::{
     code::Code,
     environment::Environment,
     instances::Instances,
-    live::{Live, unknown_definition},
+    live::{AT_ONCE, Live, unknown_definition},
     load::{PAGE, damaged, unreadable},
     lots::Lots,
     messages::Messages,
@@ -255,7 +255,7 @@ impl Shard {
                     limit: None,
                 }),
                 (JobState::Available | JobState::Leased, until) => {
-                    let until = Timestamp::from_millis(until.unwrap_or(0));
+                    let until = until.unwrap_or(AT_ONCE);
                     self.alarms.set(
                         until,
                         Alarm::Job(Address {
@@ -287,7 +287,7 @@ impl Shard {
             if row.body.is_empty() {
                 let id = row.message_id.unwrap_or_else(|| "".into());
                 let key = MessageKey { name: row.name, receiver: row.correlation, id };
-                self.recognise(row.id, key, row.expires.unwrap_or(0));
+                self.recognise(row.id, key, row.expires.unwrap_or_default());
                 return Ok(());
             }
             let held = decode_held(&row.body)
@@ -335,7 +335,7 @@ impl Shard {
     fn read(&mut self, entry: &Entry) -> Result<(), Error> {
         self.outbox.seq = entry.seq;
         // Times are those of then, but the clock of this process may be behind.
-        self.tick(Timestamp::from_millis(entry.at));
+        self.tick(entry.at);
         let records = decode_records(&entry.body);
         if entry.instance == InstanceId::NONE {
             match records {

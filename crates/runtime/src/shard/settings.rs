@@ -131,10 +131,10 @@ impl KeptHistory {
 
 impl Kept {
     /// What was over before that time is not kept any more; nothing where that is no question of time.
-    pub(crate) fn horizon(self, now: Timestamp) -> Option<i64> {
+    pub(crate) fn horizon(self, now: Timestamp) -> Option<Timestamp> {
         match self {
             Self::No | Self::WithInstance => None,
-            Self::For(age) => Some(now.as_millis().saturating_sub(millis(age))),
+            Self::For(age) => Some(now.before(age)),
         }
     }
 }
@@ -162,9 +162,4 @@ impl Default for Settings {
             at_rest: false,
         }
     }
-}
-
-/// As many milliseconds, as far as they can be counted.
-pub(super) fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

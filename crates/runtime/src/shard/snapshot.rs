@@ -9,12 +9,12 @@ use travertine_store::{
 };
 use travertine_value::Name;
 
-use super::live::Live;
+use super::live::{AT_ONCE, Live};
 use crate::{Definition, InstanceId, Timestamp};
 
 impl Live {
     /// Is what is left of an instance that someone has ended while it was halted, whatever it was before.
-    pub(super) fn end_by(&mut self, at: i64, folded: &Folded) {
+    pub(super) fn end_by(&mut self, at: Timestamp, folded: &Folded) {
         let gone = Self::new(self.id, folded.created.clone(), Arc::clone(&self.definition));
         let Self { last, snapshot, snapshot_size, tail, used, began_as, labels, .. } = self;
         *self = Self {
@@ -35,7 +35,7 @@ impl Live {
     }
 
     /// Replays what has happened.
-    pub(super) fn replay(&mut self, at: i64, events: &[Event], by: Option<&Name>) {
+    pub(super) fn replay(&mut self, at: Timestamp, events: &[Event], by: Option<&Name>) {
         for event in events {
             apply(&mut self.state, event);
         }
@@ -61,7 +61,7 @@ impl Live {
                 let worker = Name::clone(worker);
                 records.push(Record::Leased { wait: WaitId(wait), worker, until: *until });
             }
-            if work.paused != 0 {
+            if work.paused != AT_ONCE {
                 records.push(Record::Paused { wait: WaitId(wait), until: work.paused });
             }
             if let Some(change) = &work.change {
@@ -95,12 +95,12 @@ impl Live {
     ) -> Result<Self, DecodeError> {
         let mut live = Self::new(id, snapshot.created.clone(), definition);
         live.state = decode_instance(&snapshot.state)?;
-        let since: BTreeMap<WaitId, i64> = snapshot.since.iter().copied().collect();
+        let since: BTreeMap<WaitId, Timestamp> = snapshot.since.iter().copied().collect();
         let waits: Vec<(WaitId, Wait)> =
             live.state.waits.iter().map(|(id, wait)| (*id, wait.clone())).collect();
         for (wait, it) in waits {
             live.id_given(wait.0);
-            let since = since.get(&wait).copied().unwrap_or(0);
+            let since = since.get(&wait).copied().unwrap_or_default();
             live.note_wait(wait, it.token, &it.on, since);
         }
         for (layer, it) in &live.state.layers {
@@ -117,7 +117,7 @@ impl Live {
 
 /// The events that lead to what is kept of an ended instance.
 pub(crate) fn unfolded(folded: &Folded) -> Vec<Event> {
-    let started = Timestamp::from_millis(folded.started);
+    let started = folded.started;
     let mut events = vec![
         Event::Started { at: started, start: Vec::new(), caller: None },
         Event::TokenCreated {

@@ -162,9 +162,8 @@ impl Shard {
                         if self.starts.timers.contains_key(&start) {
                             self.set_start_timer_again(start, before.is_leaving(definition.key));
                         } else {
-                            let due_at = Some(due.at.as_millis());
-                            let repeat = due.repeat.clone();
-                            self.set_start_timer(StartTimer { start, due: due_at, repeat });
+                            let (due, repeat) = (Some(due.at), due.repeat.clone());
+                            self.set_start_timer(StartTimer { start, due, repeat });
                         }
                     }
                     StartOn::Message(name) => {
@@ -179,7 +178,7 @@ impl Shard {
 
     /// Messages that were held start what has just been deployed.
     fn take_held(&mut self, name: &Name, wanted: &Assignments, start: StartKey) {
-        let now = self.now.as_millis();
+        let now = self.now;
         while let Some(number) =
             self.messages.held.find_for_start(name, wanted, now).map(|it| it.number)
         {
@@ -204,7 +203,7 @@ impl Shard {
         if self.alarms.is_set(Alarm::Start(start)) {
             return;
         }
-        let due = Timestamp::from_millis(*due);
+        let due = *due;
         if had || due > self.now {
             self.set_start_timer(self.starts.timers[&start].clone());
             return;
@@ -212,7 +211,7 @@ impl Shard {
         let next = repeat.as_ref().and_then(|it| it.next_after(due, self.now));
         let timer = StartTimer {
             start,
-            due: next.as_ref().map(|it| it.at.as_millis()),
+            due: next.as_ref().map(|it| it.at),
             repeat: next.and_then(|it| it.repeat),
         };
         self.write(&[Record::StartTimer(timer.clone())]);
@@ -220,7 +219,7 @@ impl Shard {
     }
 
     /// Has a timer that starts instances ring at another time. If it repeats, it goes on from there.
-    pub(super) fn move_start_timer(&mut self, timer: WaitId, due: i64) -> Result<(), Error> {
+    pub(super) fn move_start_timer(&mut self, timer: WaitId, due: Timestamp) -> Result<(), Error> {
         let (start, _) = self.start_timer(timer)?;
         let moved = StartTimer { due: Some(due), ..self.starts.timers[&start].clone() };
         self.write(&[Record::StartTimer(moved.clone())]);
@@ -242,7 +241,7 @@ impl Shard {
         let due = self.starts.timers.get(&start).and_then(|it| it.due);
         let due = due.filter(|_| self.alarms.is_set(Alarm::Start(start)));
         let due = due.ok_or(Rejection::NoSuchWait(timer))?;
-        Ok((start, Timestamp::from_millis(due)))
+        Ok((start, due))
     }
 
     /// A timer that starts instances rings. Firings that were missed count as this one.
@@ -251,7 +250,7 @@ impl Shard {
         let next = timer.repeat.as_ref().and_then(|it| it.next_after(due, self.now));
         let timer = StartTimer {
             start,
-            due: next.as_ref().map(|it| it.at.as_millis()),
+            due: next.as_ref().map(|it| it.at),
             repeat: next.and_then(|it| it.repeat),
         };
         self.write(&[Record::StartTimer(timer.clone())]);
@@ -398,7 +397,7 @@ impl Shard {
                     self.bury_start(Apart { definition, at, id: None, variables }, &error);
                 } else if is_chained {
                     let message = Message { variables, ..Message::new(&it.id) };
-                    self.bury_new(message, self.now.as_millis(), None, &error.to_string());
+                    self.bury_new(message, self.now, None, &error.to_string());
                 }
                 None
             }

@@ -25,7 +25,7 @@ pub(super) struct Starts {
     /// How many instances have started one another up to what is seen to now.
     pub(super) chain: u32,
     /// The second for which chained starts are counted, and how many there were of each definition.
-    chained: (i64, BTreeMap<u64, u32>),
+    chained: (Timestamp, BTreeMap<u64, u32>),
     /// How many begin in a second, and those that wait for another.
     pub(super) throttle: Throttle,
 }
@@ -34,7 +34,7 @@ impl Starts {
     /// Sets a timer, or unsets it where it is not due any more.
     pub(super) fn set_timer(&mut self, timer: StartTimer, alarms: &mut Alarms) {
         if let Some(due) = timer.due {
-            alarms.set(Timestamp::from_millis(due), Alarm::Start(timer.start));
+            alarms.set(due, Alarm::Start(timer.start));
         } else {
             alarms.unset(Alarm::Start(timer.start));
         }
@@ -79,7 +79,7 @@ impl Starts {
             );
             return Err(Error::Failed { reason });
         }
-        let second = now.as_millis().div_euclid(1_000);
+        let second = now.whole_second();
         if self.chained.0 != second {
             self.chained = (second, BTreeMap::new());
         }

@@ -13,7 +13,7 @@ use travertine_value::Name;
 
 use super::{Live, Shard, guard::Heard};
 use crate::{
-    Address, Definition, InstanceId, SignalReceipt, StartOn, Timestamp,
+    Address, Definition, InstanceId, SignalReceipt, StartOn,
     message::{BY_VARIABLES, INSTANCE, PROCESS, address, take_awaited},
 };
 
@@ -149,7 +149,7 @@ impl Shard {
         if self.take(&it, &Vec::new()) {
             return;
         }
-        let names = self.messages.held.variables_asked(&it, self.now.as_millis());
+        let names = self.messages.held.variables_asked(&it, self.now);
         let of = it.address();
         self.messages.subscribe(it);
         if !names.is_empty() {
@@ -175,7 +175,7 @@ impl Shard {
     /// Takes the oldest message that is held for a wait, some of whose variables are known. Says whether
     /// there is one.
     fn take(&mut self, it: &Subscription, variables: &Assignments) -> bool {
-        let now = self.now.as_millis();
+        let now = self.now;
         let Some(held) = self.messages.held.find(it, variables, now).cloned() else { return false };
         let Held { number, message, published, expires, .. } = held;
         let to = it.address();
@@ -267,7 +267,7 @@ impl Live {
             element: Name::clone(&self.definition.plan.node(node).name),
             since: self.at,
             place: 0,
-            created: self.state.started.map_or(self.at, Timestamp::as_millis),
+            created: self.state.started.unwrap_or(self.at),
             after: heard.map_or(0, |it| it.after),
             had: heard.map_or_else(Vec::new, |it| it.had.clone()),
         })

@@ -4,7 +4,7 @@
 //! nothing of it. Starts of one definition keep their order. Counts are in memory: they are there to slow down
 //! what runs away, and that runs now.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use travertine_store::{codec::record::Letter, record::StartKey};
 use travertine_value::Name;
@@ -12,15 +12,14 @@ use travertine_value::Name;
 use super::{Case, Shard, alarm::Alarm, outbox::Queued};
 use crate::{Address, Error, Timestamp};
 
-const SECOND: i64 = 1_000;
-
 /// How many starts wait at most. They are in memory.
 const WAITING_MAX: usize = 1_000_000;
 
 /// Starts of this second, and those that wait for another.
 #[derive(Default)]
 pub(super) struct Throttle {
-    second: i64,
+    /// When it began.
+    second: Timestamp,
     /// How many instances of each definition began in this second.
     begun: BTreeMap<u64, u64>,
     /// What waits, by definition, in order.
@@ -43,7 +42,7 @@ impl Throttle {
 
     /// Counts a start, if this second has room for it.
     fn count(&mut self, definition: u64, max: u64, now: Timestamp) -> bool {
-        let second = now.as_millis().div_euclid(SECOND);
+        let second = now.whole_second();
         if self.second != second {
             self.second = second;
             self.begun.clear();
@@ -172,7 +171,7 @@ impl Shard {
             return;
         }
         let due = self.starts.timers.get(&start).and_then(|it| it.due);
-        let due = due.map_or(self.now, Timestamp::from_millis);
+        let due = due.unwrap_or(self.now);
         self.start_timer_rung(start, due);
     }
 
@@ -202,7 +201,7 @@ impl Shard {
 }
 
 fn next_second(now: Timestamp) -> Timestamp {
-    Timestamp::from_millis((now.as_millis().div_euclid(SECOND) + 1).saturating_mul(SECOND))
+    now.whole_second().after(Duration::from_secs(1))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use super::{
     load::{broken, unreadable},
     settings::Kept,
 };
-use crate::{Address, Error, InstanceId};
+use crate::{Address, Error, InstanceId, Timestamp};
 
 /// How many entries are read at once.
 const PAGE: usize = 4_096;
@@ -105,7 +105,7 @@ const TABLES: [Table; 9] = [
 ];
 
 /// Since when rows of what is over are kept: from the oldest on that there is.
-type Oldest = BTreeMap<Table, i64>;
+type Oldest = BTreeMap<Table, Timestamp>;
 
 impl Shard {
     /// Replays the log and compares what follows with the views, which must be up to date.

@@ -1,6 +1,6 @@
 //! Jobs that workers elsewhere ask for.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Semaphore;
 use travertine_kernel::{Command, WaitId, Why};
@@ -28,7 +28,7 @@ const PROCESS: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/
     <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>"#;
 
 async fn activate(engine: &Engine, most: usize) -> Vec<Activated> {
-    engine.activate("work", "w", most, 60_000, &[]).await.expect("it goes on")
+    engine.activate("work", "w", most, Duration::from_mins(1), &[]).await.expect("it goes on")
 }
 
 fn instances(jobs: &[Activated]) -> Vec<InstanceId> {
@@ -79,12 +79,15 @@ async fn a_worker_keeps_its_job_for_longer_where_it_says_so_in_time() {
     world.engine().start("p").variable("urgency", 0).wait().expect("starts");
     let job = activate(world.engine(), 1).await[0].job;
     world.advance(50_000);
-    world.engine().extend(job, 60_000).wait().expect("it has the job");
+    world.engine().extend(job, Duration::from_mins(1)).wait().expect("it has the job");
     world.restart();
     world.advance(50_000);
     assert_eq!(activate(world.engine(), 1).await, [], "its lease holds");
     world.advance(20_000);
-    assert_eq!(world.engine().extend(job, 60_000).wait(), Err(Error::NotLeased(job)));
+    assert_eq!(
+        world.engine().extend(job, Duration::from_mins(1)).wait(),
+        Err(Error::NotLeased(job))
+    );
     assert_eq!(activate(world.engine(), 1).await.len(), 1, "another one has it");
 }
 
@@ -109,7 +112,7 @@ async fn a_worker_elsewhere_keeps_its_job_where_more_tries_are_allowed() {
     // One that waits for its next try is offered at once.
     world
         .engine()
-        .fail(job, JobFailure { backoff: 60_000, ..JobFailure::new("") })
+        .fail(job, JobFailure { backoff: Duration::from_mins(1), ..JobFailure::new("") })
         .wait()
         .expect("it has the job");
     assert_eq!(activate(world.engine(), 1).await, []);
@@ -250,10 +253,10 @@ async fn work_that_pauses_says_until_when() {
     };
     assert_eq!(again(&world), None);
     let job = activate(world.engine(), 1).await[0].job;
-    let until = world.engine().now().after_millis(60_000);
+    let until = world.engine().now().after(Duration::from_mins(1));
     world
         .engine()
-        .fail(job, JobFailure { backoff: 60_000, ..JobFailure::new("busy") })
+        .fail(job, JobFailure { backoff: Duration::from_mins(1), ..JobFailure::new("busy") })
         .wait()
         .expect("it has the job");
     assert_eq!(again(&world), Some(until));

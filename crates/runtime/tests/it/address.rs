@@ -209,7 +209,7 @@ fn the_properties_of_a_message_are_variables_where_a_model_for_camunda_7_names_n
         assert_eq!(world.ended(c).ending, Ending::Completed);
         assert!(is_open(world, a));
         assert!(is_open(world, d));
-        let for_all = Message { consume: Consume::All, ttl: Some(0), ..of(4) };
+        let for_all = Message { consume: Consume::All, ttl: Some(Duration::ZERO), ..of(4) };
         assert_eq!(world.engine().publish(for_all).wait(), Ok(Receipt::Shared(1)));
         assert_eq!(world.ended(d).ending, Ending::Completed);
         // One that says nothing is for whoever has waited longest.
@@ -283,7 +283,7 @@ fn a_number_and_its_text_are_the_same_key() {
             let id = world.engine().start("recv").variable("orderId", variable.clone()).wait();
             let id = id.expect("it starts");
             again(world);
-            let other = Message { ttl: Some(0), ..key("8".into()) };
+            let other = Message { ttl: Some(Duration::ZERO), ..key("8".into()) };
             assert_eq!(world.engine().publish(other).wait(), Ok(Receipt::Dropped));
             assert_eq!(receiver(world.engine().publish(key(sent.clone())).wait()), id);
             // Also the other way round, where the message comes first.

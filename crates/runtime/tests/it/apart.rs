@@ -60,7 +60,7 @@ fn a_start_that_is_refused_is_kept_until_it_can_be_done() {
     assert_eq!(dead(world.engine()), [], "the same is there already");
     start(&world, guide(2), "g");
     // Nobody else knows of it, so it does not go away.
-    world.advance(i64::from(u32::MAX));
+    world.advance(u64::from(u32::MAX));
     for _ in 0..2 {
         let letters = dead(world.engine());
         let [letter] = &letters[..] else { panic!("{letters:?}") };

@@ -268,7 +268,7 @@ fn children_whose_time_came_while_the_engine_was_down_wake_their_parent() {
         let id = run.instance();
         drop(run);
         world.rest();
-        world.clock.set(world.engine().now().after_millis(2 * 3_600_000));
+        world.clock.set(world.engine().now().after(Duration::from_hours(2)));
         world.restart();
         assert_eq!(result(&world, id), "rested rested");
         world.check();

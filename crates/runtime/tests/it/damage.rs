@@ -99,8 +99,13 @@ impl World {
 fn append(store: &dyn Store, claim: &Claim, row: &InstanceRow, body: &[u8]) -> u64 {
     let seq = store.last(ShardId(0)).expect("it can be asked") + 1;
     let (instance, previous) = (row.id, row.last);
-    let entries =
-        vec![Entry { seq, instance: InstanceId(instance), previous, at: 5, body: body.to_vec() }];
+    let entries = vec![Entry {
+        seq,
+        instance: InstanceId(instance),
+        previous,
+        at: Timestamp::default(),
+        body: body.to_vec(),
+    }];
     store.append(claim, &[Batch { entries, ..Batch::default() }]).expect("there is room");
     seq
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use travertine_kernel::{Event, WaitId};
 use travertine_runtime::{
-    Address, Engine, InstanceId,
+    Address, Engine, InstanceId, Timestamp,
     engine::{Deployment, File, Options},
 };
 use travertine_store::{
@@ -344,7 +344,7 @@ fn in_a_store_without_versions_of_decisions_each_deployment_of_a_file_is_one() {
         };
         let definitions = if process { vec![definition] } else { Vec::new() };
         let resources = files.iter().map(resource).collect();
-        store.deploy(&Stored { number, at: 0, resources, definitions }).unwrap();
+        store.deploy(&Stored { number, at: Timestamp::default(), resources, definitions }).unwrap();
     };
     deploy(1, &[bpmn("a.bpmn", ""), rules("a.dmn", "team lead")], true);
     deploy(2, &[rules("b.dmn", "team lead")], false);

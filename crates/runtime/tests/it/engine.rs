@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use travertine_kernel::{Ending, Mapping, WaitId};
 use travertine_runtime::{
-    Address, Consume, Error, InstanceId, JobFailure, Message, Receipt, Settings,
+    Address, Consume, Error, InstanceId, JobFailure, Message, Receipt, Settings, Timestamp,
     engine::{Options, Outcome, Target, Workers},
 };
 use travertine_store::view::{Filter, InstanceState, JobState, Row, Table};
@@ -90,7 +90,7 @@ fn a_timer_that_was_due_while_down_fires_once() {
     );
     let id = world.engine().start("p").wait().expect("starts");
     assert_eq!(world.rows(Table::Timers, Vec::new()).len(), 1);
-    world.clock.set(world.engine().now().after_millis(7_200_000));
+    world.clock.set(world.engine().now().after(Duration::from_hours(2)));
     world.restart();
     world.ended(id);
     assert_eq!(world.rows(Table::Timers, Vec::new()), []);
@@ -189,12 +189,15 @@ fn a_failed_job_is_offered_again_after_a_while_and_then_needs_someone() {
     let job = address(&world.jobs()[0]);
     world
         .engine()
-        .fail(job, JobFailure { backoff: 5_000, ..JobFailure::new("oops") })
+        .fail(job, JobFailure { backoff: Duration::from_secs(5), ..JobFailure::new("oops") })
         .wait()
         .expect("is told");
     world.restart();
     let row = &world.jobs()[0];
-    assert_eq!((row.retries, row.state, row.until), (1, JobState::Available, Some(1_005_000)));
+    assert_eq!(
+        (row.retries, row.state, row.until),
+        (1, JobState::Available, Some(Timestamp::from_millis(1_005_000)))
+    );
     world.advance(5_000);
     assert_eq!(world.jobs()[0].until, None);
     world.engine().fail(job, JobFailure::new("oops again")).wait().expect("is told");
@@ -363,12 +366,15 @@ fn a_cycle_that_was_missed_starts_one_instance_and_goes_on() {
           <timeCycle>R/PT10S</timeCycle></timerEventDefinition></startEvent>
         <sequenceFlow id="f" sourceRef="s" targetRef="e"/><endEvent id="e"/></process>"#,
     );
-    world.clock.set(world.engine().now().after_millis(95_000));
+    world.clock.set(world.engine().now().after(Duration::from_secs(95)));
     world.restart();
     world.flush();
     assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 1);
     let timers = world.rows(Table::Timers, Vec::new());
-    assert!(matches!(&timers[..], [Row::Timer(it)] if it.due == 1_100_000), "{timers:?}");
+    assert!(
+        matches!(&timers[..], [Row::Timer(it)] if it.due == Timestamp::from_millis(1_100_000)),
+        "{timers:?}"
+    );
     world.advance(5_000);
     assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 2);
     world.check();
@@ -379,7 +385,7 @@ fn a_message_is_recognised_for_an_hour_and_as_long_as_it_is_held() {
     let mut world = World::new(1);
     let message = |id: &str| Message { id: Some(id.into()), ..Message::new("paid") };
     assert_eq!(world.engine().publish(message("1")).wait(), Ok(Receipt::Held));
-    let shared = Message { ttl: Some(0), consume: Consume::All, ..message("2") };
+    let shared = Message { ttl: Some(Duration::ZERO), consume: Consume::All, ..message("2") };
     assert_eq!(world.engine().publish(shared.clone()).wait(), Ok(Receipt::Shared(0)));
     world.restart();
     assert_eq!(world.engine().publish(shared.clone()).wait(), Ok(Receipt::Known));
@@ -746,7 +752,10 @@ fn the_start_timers_of_an_older_version_go_on_and_do_not_fire_again() {
     world.rest();
     assert_eq!((started(&world, "once"), started(&world, "cycle")), (1, 1));
     let timers = world.rows(Table::Timers, Vec::new());
-    assert!(matches!(&timers[..], [Row::Timer(it)] if it.due == 1_180_000), "{timers:?}");
+    assert!(
+        matches!(&timers[..], [Row::Timer(it)] if it.due == Timestamp::from_millis(1_180_000)),
+        "{timers:?}"
+    );
     world.advance(30_000);
     world.rest();
     assert_eq!((started(&world, "once"), started(&world, "cycle")), (1, 2));
@@ -755,7 +764,8 @@ fn the_start_timers_of_an_older_version_go_on_and_do_not_fire_again() {
 
 #[test]
 fn timers_that_start_instances_can_be_listed_moved_and_fired() {
-    const HOUR: i64 = 3_600_000;
+    const HOUR: Duration = Duration::from_hours(1);
+    let (second_more, start) = (Duration::from_secs(1), Timestamp::default());
     let mut world = World::new(3);
     for id in ["a", "b"] {
         let process = format!(
@@ -766,7 +776,7 @@ fn timers_that_start_instances_can_be_listed_moved_and_fired() {
         world.engine().deploy(&[file(&format!("{id}.bpmn"), &process)]).expect("is fine");
     }
     let named = |instance, wait| Address { instance: InstanceId(instance), wait: WaitId(wait) };
-    let timers = |world: &World| -> Vec<(Address, i64)> {
+    let timers = |world: &World| -> Vec<(Address, Timestamp)> {
         let rows = world.rows(Table::Timers, Vec::new());
         let timer = |it: &Row| match it {
             Row::Timer(it) => (named(it.instance, it.wait), it.due),
@@ -775,16 +785,21 @@ fn timers_that_start_instances_can_be_listed_moved_and_fired() {
         rows.iter().map(timer).collect()
     };
     let [(first, due), (second, other)] = timers(&world)[..] else { panic!("there are two") };
-    assert_eq!((due, other), (HOUR, HOUR), "the hour after the beginning");
-    world.engine().move_timer(first, HOUR + 1_000).wait().expect("is there");
+    assert_eq!(
+        (due, other),
+        (start.after(HOUR), start.after(HOUR)),
+        "the hour after the beginning"
+    );
+    world.engine().move_timer(first, due.after(second_more)).wait().expect("is there");
     world.engine().fire_timer(second).wait().expect("is there");
     world.restart();
-    assert_eq!(timers(&world), [(first, HOUR + 1_000), (second, 2 * HOUR)]);
+    assert_eq!(timers(&world), [(first, due.after(second_more)), (second, due.after(HOUR))]);
     assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 1);
-    world.advance(HOUR + 1_000 - 1_000_000);
+    world.clock.set(due.after(second_more));
+    world.advance(0);
     world.rest();
     assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 2);
-    assert_eq!(timers(&world), [(first, 2 * HOUR), (second, 2 * HOUR)]);
+    assert_eq!(timers(&world), [(first, due.after(HOUR)), (second, due.after(HOUR))]);
     let nothing = world.engine().fire_timer(named(0, 77)).wait();
     assert!(matches!(nothing, Err(Error::Rejected(_))), "{nothing:?}");
     world.check();
@@ -884,7 +899,7 @@ fn a_timer_that_was_moved_is_shown_when_it_is_due_now() {
            </intermediateCatchEvent></process>"#,
     );
     let id = world.engine().start("p").wait().expect("starts");
-    let timers = |world: &World| -> Vec<(u64, i64)> {
+    let timers = |world: &World| -> Vec<(u64, Timestamp)> {
         let rows = world.rows(Table::Timers, Vec::new()).into_iter();
         let timers = rows.filter_map(|it| match it {
             Row::Timer(row) => Some((row.wait, row.due)),
@@ -894,9 +909,10 @@ fn a_timer_that_was_moved_is_shown_when_it_is_due_now() {
     };
     let [(wait, due)] = timers(&world)[..] else { panic!("there is one timer") };
     let timer = Address { instance: id, wait: WaitId(wait) };
-    world.engine().move_timer(timer, due + 5_000).wait().expect("it is there");
+    let later = due.after(Duration::from_secs(5));
+    world.engine().move_timer(timer, later).wait().expect("it is there");
     for _ in 0..2 {
-        assert_eq!(timers(&world), [(wait, due + 5_000)]);
+        assert_eq!(timers(&world), [(wait, later)]);
         world.restart();
     }
     world.advance(3_600_000);

@@ -225,8 +225,8 @@ fn the_mode_of_delivery_says_which_waits_a_held_message_is_for() {
 #[test]
 fn a_message_for_all_is_not_kept_longer_than_it_may_be() {
     each(|world, restarts| {
-        let now = Message { ttl: Some(0), ..for_all("a") };
-        let soon = Message { ttl: Some(1_000), ..for_all("b") };
+        let now = Message { ttl: Some(Duration::ZERO), ..for_all("a") };
+        let soon = Message { ttl: Some(Duration::from_secs(1)), ..for_all("b") };
         let early = start(world, "reader");
         assert_eq!(send(world, now), Receipt::Shared(1));
         assert_eq!(send(world, soon), Receipt::Shared(1));
@@ -316,7 +316,7 @@ fn when_too_many_are_held_senders_are_told_and_nothing_is_lost() {
     }
     // Others are not concerned, nor is who is not to be held.
     assert_eq!(send(&world, Message::new("other")), Receipt::Held);
-    assert_eq!(send(&world, Message { ttl: Some(0), ..news("x") }), Receipt::Dropped);
+    assert_eq!(send(&world, Message { ttl: Some(Duration::ZERO), ..news("x") }), Receipt::Dropped);
     let writer = world.engine().start("writer").wait().expect("it starts");
     world.engine().result(writer).wait().expect("what instances send is held");
     assert_eq!(world.rows(Table::Messages, Vec::new()).len(), 4);
@@ -337,14 +337,18 @@ fn what_nobody_has_taken_becomes_a_dead_letter_that_can_be_sent_again() {
                 world.restart();
             }
         };
-        let brief = |text: &str| Message { ttl: Some(1_000), id: Some(text.into()), ..news(text) };
+        let brief = |text: &str| Message {
+            ttl: Some(Duration::from_secs(1)),
+            id: Some(text.into()),
+            ..news(text)
+        };
         for text in ["a", "b", "c"] {
             send(world, brief(text));
         }
         // Those for all were there for whoever wanted them.
-        send(world, Message { ttl: Some(1_000), ..for_all("d") });
+        send(world, Message { ttl: Some(Duration::from_secs(1)), ..for_all("d") });
         let to = Message { correlation: vars(&[("$to", "x".into())]), ..for_all("e") };
-        send(world, Message { ttl: Some(1_000), ..to });
+        send(world, Message { ttl: Some(Duration::from_secs(1)), ..to });
         again(world);
         world.advance(1_000);
         again(world);
@@ -357,7 +361,7 @@ fn what_nobody_has_taken_becomes_a_dead_letter_that_can_be_sent_again() {
         let texts: Vec<&str> = letters.iter().map(|(_, text)| &**text).collect();
         assert_eq!(texts, ["a", "b", "c", "e"]);
         let first = &world.engine().dead_letters(None, None, 1).expect("they are read")[0];
-        assert_eq!((first.published, first.died), (1_000_000, 1_001_000));
+        assert_eq!((first.published.as_millis(), first.died.as_millis()), (1_000_000, 1_001_000));
         assert_eq!(&*first.reason, "nobody has taken it before it expired");
         let after = world.engine().dead_letters(None, Some(letters[2].0), 9).expect("are read");
         assert_eq!(after.len(), 1);
@@ -398,7 +402,7 @@ fn what_nobody_has_taken_becomes_a_dead_letter_that_can_be_sent_again() {
 fn without_a_time_for_them_there_are_no_dead_letters() {
     let settings = Settings { dead_for: Duration::ZERO, ..Settings::default() };
     let world = World::with(Options { settings, ..Options::default() });
-    send(&world, Message { ttl: Some(1_000), ..news("a") });
+    send(&world, Message { ttl: Some(Duration::from_secs(1)), ..news("a") });
     world.advance(1_000);
     assert_eq!(world.engine().dead_letters(None, None, 100), Ok(Vec::new()));
     assert_eq!(world.rows(Table::Messages, Vec::new()), []);
@@ -410,7 +414,7 @@ fn a_message_that_expired_while_its_receiver_could_not_hear_it_is_not_lost() {
     each(|world, restarts| {
         let id = start(world, "reader");
         world.engine().suspend(id).wait().expect("it is suspended");
-        let receipt = send(world, Message { ttl: Some(1_000), ..news("a") });
+        let receipt = send(world, Message { ttl: Some(Duration::from_secs(1)), ..news("a") });
         assert!(matches!(receipt, Receipt::Received(_)));
         world.advance(2_000);
         if restarts {
@@ -429,7 +433,7 @@ fn a_message_that_expired_while_its_receiver_could_not_hear_it_is_not_lost() {
 fn a_dead_letter_is_not_lost_when_there_is_no_room_to_send_it_again() {
     let settings = Settings { pending_max: 1, ..Settings::default() };
     let world = World::with(Options { settings, ..Options::default() });
-    send(&world, Message { ttl: Some(1_000), ..news("a") });
+    send(&world, Message { ttl: Some(Duration::from_secs(1)), ..news("a") });
     world.advance(1_000);
     send(&world, news("b"));
     let dead = world.engine().dead_letters(None, None, 100).expect("they are read");

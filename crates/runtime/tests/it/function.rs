@@ -136,7 +136,7 @@ impl World {
     pub(super) fn pass(&self, engine: &Engine, by: Duration) {
         use travertine_runtime::engine::Clock as _;
         let now = self.clock.now();
-        self.clock.set(now.after_millis(i64::try_from(by.as_millis()).expect("it is short")));
+        self.clock.set(now.after(by));
         engine.wake();
     }
 
@@ -307,7 +307,7 @@ const NAPS: WorkflowDefinition = WorkflowDefinition {
         Box::pin(async move {
             let began = cx.now();
             cx.sleep(Duration::ZERO).await?;
-            cx.sleep_until(began.after_millis(-5_000)).await?;
+            cx.sleep_until(began.before(Duration::from_secs(5))).await?;
             let at_once = cx.now().as_millis() - began.as_millis();
             cx.sleep(Duration::from_millis(1)).await?;
             let slept = cx.now().as_millis() - began.as_millis();

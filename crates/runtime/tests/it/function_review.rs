@@ -170,8 +170,7 @@ impl World {
     }
 
     fn pass(&self, by: Duration) {
-        let millis = i64::try_from(by.as_millis()).expect("it is short");
-        self.clock.set(self.clock.now().after_millis(millis));
+        self.clock.set(self.clock.now().after(by));
         self.engine.wake();
     }
 
@@ -188,7 +187,11 @@ impl World {
     /// Lets time pass until what it has begun with takes too long. Whose clock does not run would wait for ever.
     async fn pass_its_time(&self) {
         let rest = self.engine.rest().await.expect("it answers");
-        assert_eq!(rest.due, Some(self.clock.now().after_millis(10_000)), "its time runs");
+        assert_eq!(
+            rest.due,
+            Some(self.clock.now().after(Duration::from_secs(10))),
+            "its time runs"
+        );
         self.pass(Duration::from_secs(11));
     }
 

@@ -1,6 +1,6 @@
 //! What went wrong is data: a kind, what it is about, and the part of the model. Words decide nothing.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use travertine_func::{ActivityDefinition, ActivityOptions, Functions, WorkflowDefinition};
 use travertine_kernel::{Ending, Failure, FailureKind, Part, Phase, Rejection};
@@ -120,7 +120,10 @@ async fn what_a_worker_says_is_of_the_kind_of_work_whatever_its_words_are() {
         let engine = engine(r#"<serviceTask id="t" tv:jobType="w"/>"#);
         let id = engine.start("p").wait().expect("it starts");
         rest(&engine);
-        let jobs = engine.activate("w", "me", 1, 60_000, &[]).await.expect("there is work");
+        let jobs = engine
+            .activate("w", "me", 1, Duration::from_mins(1), &[])
+            .await
+            .expect("there is work");
         engine
             .fail(jobs[0].job, JobFailure { retries: Some(0), ..JobFailure::new(sentence) })
             .await
@@ -229,7 +232,11 @@ async fn headers_of_a_model_change_nothing_about_how_work_is_done() {
     // Whoever does it outside has the headers as the model says them, also after a restart.
     for _ in 0..2 {
         world.restart();
-        let jobs = world.engine().activate("outside", "w", 1, 1_000, &[]).await.expect("it is up");
+        let jobs = world
+            .engine()
+            .activate("outside", "w", 1, Duration::from_secs(1), &[])
+            .await
+            .expect("it is up");
         let [job] = &jobs[..] else { panic!("{jobs:?}") };
         let names: Vec<&str> = job.headers.iter().map(|(name, _)| &**name).collect();
         assert_eq!(names, HEADERS.map(|(name, _)| name));

@@ -206,7 +206,7 @@ async fn what_a_run_waits_for_is_registered_by_kind_and_any_of_it_lets_it_go_on(
     for row in active().iter().filter(|it| it.parent.is_none()) {
         let own = |it: &Row| it.key().instance == row.id;
         assert_eq!((&*row.definition, row.version, row.ended), ("life", 1, None));
-        assert_eq!(row.started, engine.now().as_millis());
+        assert_eq!(row.started, engine.now());
         assert!(row.business_id.is_some() && row.last > 0);
         let timers = world.rows(Table::Timers, Vec::new());
         assert_eq!(timers.iter().filter(|it| own(it)).count(), 1);

@@ -117,7 +117,7 @@ impl World {
 
     fn pass(&self, engine: &Engine, by: Duration) {
         let now = self.clock.now();
-        self.clock.set(now.after_millis(i64::try_from(by.as_millis()).expect("it is short")));
+        self.clock.set(now.after(by));
         engine.wake();
         rest(engine);
     }
@@ -242,7 +242,7 @@ async fn pay(engine: &Engine, customer: &str) -> InstanceId {
 
 async fn activate(engine: &Engine) -> Vec<Activated> {
     rest(engine);
-    engine.activate("pay", "w", 10, 60_000, &[]).await.expect("it goes on")
+    engine.activate("pay", "w", 10, Duration::from_mins(1), &[]).await.expect("it goes on")
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ const RECEIVER: &str = r#"<message id="m" name="paid"/><message id="o" name="ord
     <sequenceFlow id="f3" sourceRef="r" targetRef="e"/><endEvent id="e"/></process>"#;
 
 fn dropped(name: &str) -> Message {
-    Message { ttl: Some(0), ..Message::new(name) }
+    Message { ttl: Some(Duration::ZERO), ..Message::new(name) }
 }
 
 fn publish(engine: &Engine, message: Message) -> Published {
@@ -79,7 +79,10 @@ fn each_message_and_signal_has_a_number_that_nothing_else_ever_has() {
 #[test]
 fn a_held_message_keeps_the_number_that_its_sender_was_told() {
     let world = World::new(2);
-    let told = publish(world.engine(), Message { ttl: Some(1_000), ..Message::new("paid") });
+    let told = publish(
+        world.engine(),
+        Message { ttl: Some(Duration::from_secs(1)), ..Message::new("paid") },
+    );
     world.advance(2_000);
     let dead = world.engine().dead_letters(None, None, 10).unwrap();
     assert_eq!(dead.iter().map(|it| Some(it.number)).collect::<Vec<_>>(), [told.number]);
@@ -179,9 +182,14 @@ fn who_waits_for_a_receiver_is_told_when_the_engine_ends() {
 fn an_id_is_recognised_as_long_as_its_sender_says() {
     let world = World::new(2);
     world.deploy(RECEIVER);
-    let send = |known_for, ttl: i64| {
+    let send = |known_for, ttl: u64| {
         let (id, correlation) = (Some("one".into()), vars(&[("ttl", ttl.into())]));
-        let message = Message { id, ttl: Some(ttl), correlation, ..Message::new("paid") };
+        let message = Message {
+            id,
+            ttl: Some(Duration::from_millis(ttl)),
+            correlation,
+            ..Message::new("paid")
+        };
         let published = world.engine().publish_with(message, PublishOptions { known_for });
         published.wait().unwrap().receipt
     };

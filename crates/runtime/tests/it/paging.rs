@@ -1,6 +1,6 @@
 //! Lists are read in pages while what they list changes.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use travertine_runtime::{Consume, InstanceId, Message};
 use travertine_store::view::{Key, Query, Row, Table};
@@ -30,7 +30,7 @@ fn world() -> (World, Vec<InstanceId>) {
         let id = Some(format!("m{number}").as_str().into());
         engine.publish(Message { id, ..Message::new("early") }).wait().expect("is held");
     }
-    let late = Message { ttl: Some(0), consume: Consume::All, ..Message::new("late") };
+    let late = Message { ttl: Some(Duration::ZERO), consume: Consume::All, ..Message::new("late") };
     for number in 0..9 {
         // Of these only the ids are kept.
         let id = Some(format!("l{number}").as_str().into());

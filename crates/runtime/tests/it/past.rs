@@ -136,7 +136,7 @@ async fn work_that_is_over_is_found_with_how_it_was_when_and_by_whom() {
     );
     assert_eq!(past[0].label.as_deref(), Some("Ask"));
     assert_eq!(past[0].created, open.created);
-    assert_eq!(past[0].ended, Some(open.created + 60_000));
+    assert_eq!(past[0].ended, Some(open.created.after(Duration::from_mins(1))));
     assert_eq!(past[0].visit, open.visit);
     // By what it is an instance of, and how it was over.
     let search = Search::of(Table::Tasks)

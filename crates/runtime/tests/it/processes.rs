@@ -1,5 +1,7 @@
 //! Messages to models for Camunda 8: one instance of each process has them.
 
+use std::time::Duration;
+
 use travertine_runtime::{Engine, InstanceId, Message, Receipt, engine::File};
 use travertine_value::Value;
 
@@ -57,7 +59,7 @@ fn native(id: &str) -> File {
     )
 }
 
-fn paid(key: &str, ttl: Option<i64>) -> Message {
+fn paid(key: &str, ttl: Option<Duration>) -> Message {
     let correlation = vars(&[("correlationKey", Value::from(key))]);
     Message { correlation, ttl, ..Message::new("paid") }
 }
@@ -89,17 +91,17 @@ fn a_message_has_one_receiver_of_each_process_and_one_of_all_others() {
     let second = [start(engine, "a", "1"), start(engine, "b", "1"), start(engine, "o", "1")];
     let other = start(engine, "a", "2");
     world.rest();
-    let receipt = engine.publish(paid("1", Some(0))).wait().expect("it is published");
+    let receipt = engine.publish(paid("1", Some(Duration::ZERO))).wait().expect("it is published");
     assert!(matches!(receipt, Receipt::Received(_)), "{receipt:?}");
     world.rest();
     for (first, second) in first.into_iter().zip(second) {
         assert!(has_ended(&world, first) && !has_ended(&world, second));
     }
     assert!(!has_ended(&world, other), "it waits with another key");
-    engine.publish(paid("1", Some(0))).wait().expect("it is published");
+    engine.publish(paid("1", Some(Duration::ZERO))).wait().expect("it is published");
     world.rest();
     assert!(second.into_iter().all(|it| has_ended(&world, it)));
-    let dropped = engine.publish(paid("1", Some(0))).wait().expect("nobody waits");
+    let dropped = engine.publish(paid("1", Some(Duration::ZERO))).wait().expect("nobody waits");
     assert_eq!(dropped, Receipt::Dropped);
     assert_eq!(dead(&world), 0);
     world.check();
@@ -111,7 +113,7 @@ fn a_message_is_kept_for_each_process_until_it_expires() {
     world.engine().deploy(&[waits("a"), waits("b"), waits("d")]).expect("they are deployed");
     let first = start(world.engine(), "a", "1");
     world.rest();
-    let message = Message { id: Some("m1".into()), ..paid("1", Some(60_000)) };
+    let message = Message { id: Some("m1".into()), ..paid("1", Some(Duration::from_mins(1))) };
     world.engine().publish(message.clone()).wait().expect("it is published");
     world.rest();
     assert!(has_ended(&world, first));
@@ -127,7 +129,11 @@ fn a_message_is_kept_for_each_process_until_it_expires() {
     assert!(!has_ended(&world, late));
     assert_eq!(dead(&world), 0, "two have had it");
     // What nobody has had is one dead letter.
-    world.engine().publish(paid("9", Some(10))).wait().expect("it is published");
+    world
+        .engine()
+        .publish(paid("9", Some(Duration::from_millis(10))))
+        .wait()
+        .expect("it is published");
     world.advance(11);
     assert_eq!(dead(&world), 1);
     world.check();
@@ -153,7 +159,7 @@ fn a_message_starts_an_instance_of_each_process() {
     engine.deploy(&[begins("x"), begins("y"), waits("a")]).expect("they are deployed");
     let waiting = start(engine, "a", "1");
     world.rest();
-    let taken = engine.correlate(paid("1", Some(0))).wait().expect("it is sent");
+    let taken = engine.correlate(paid("1", Some(Duration::ZERO))).wait().expect("it is sent");
     assert!(taken.is_some());
     world.rest();
     assert!(has_ended(&world, waiting));
@@ -182,7 +188,10 @@ fn who_would_wait_without_a_key_is_an_incident() {
             .wait()
             .expect("it runs");
         engine.retry(instance, Some(*token)).wait().expect("it has an incident");
-        engine.publish(paid(&nth.to_string(), Some(0))).wait().expect("it is published");
+        engine
+            .publish(paid(&nth.to_string(), Some(Duration::ZERO)))
+            .wait()
+            .expect("it is published");
         world.rest();
         assert!(has_ended(&world, instance));
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use travertine_kernel::Rejection;
-use travertine_runtime::{Engine, Error, Message, Receipt, engine::Options};
+use travertine_runtime::{Engine, Error, Message, Receipt, Timestamp, engine::Options};
 use travertine_store::{
     Batch, Mail, MailId, MemoryStore, ShardId, Store,
     codec::record::{Letter, encode_letter},
@@ -30,7 +30,8 @@ fn large() -> Message {
 fn send(store: &dyn Store, keeper: ShardId, count: u64) {
     let claim = store.take(ShardId(0), "a test").expect("nobody else has it");
     let mut body = Vec::new();
-    let letter = Letter::Publish { message: large(), again: false, published: 0, expires: None };
+    let (message, published) = (large(), Timestamp::default());
+    let letter = Letter::Publish { message, again: false, published, expires: None };
     encode_letter(&letter, &mut body).expect("it can be stored");
     let mail = |number| {
         let id = MailId { from: ShardId(0), number };

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use travertine_func::{Functions, Workflow, WorkflowDefinition};
 use travertine_kernel::WaitId;
-use travertine_runtime::{Address, Error, InstanceId, Message, Receipt, engine::Options};
+use travertine_runtime::{
+    Address, Error, InstanceId, Message, Receipt, Timestamp, engine::Options,
+};
 use travertine_store::{
     Seq, ShardId,
     view::{Filter, InstanceState, Row, Table},
@@ -127,7 +129,7 @@ fn an_operator_comes_before_what_is_due_and_what_follows_from_it_happens() {
     world.engine().cancel(caller).wait().expect("it ends");
     let timer = world.rows(Table::Timers, vec![Filter::Instance(due[1].0)]);
     let timer = Address { instance: due[1], wait: WaitId(timer[0].key().number) };
-    world.engine().move_timer(timer, 0).wait().expect("it has not rung");
+    world.engine().move_timer(timer, Timestamp::default()).wait().expect("it has not rung");
     world.engine().follow().expect("it goes on");
     world.rest();
     let state = |id: InstanceId| world.engine().look(id).wait().expect("is there").row.state;
@@ -152,7 +154,11 @@ fn messages_that_are_kept_are_not_counted_as_timers() {
     let mut world = World::new(1);
     world.deploy(PROCESS);
     world.engine().start("p").wait().expect("starts");
-    let message = Message { id: Some("m-1".into()), ttl: Some(60_000), ..Message::new("news") };
+    let message = Message {
+        id: Some("m-1".into()),
+        ttl: Some(Duration::from_mins(1)),
+        ..Message::new("news")
+    };
     assert_eq!(world.engine().publish(message).wait().expect("it is taken"), Receipt::Held);
     world.restart();
     // The one of the instance, and the one that starts others.

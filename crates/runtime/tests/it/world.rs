@@ -81,8 +81,8 @@ impl World {
         self.engine().deploy(&[file("model.bpmn", process)]).expect("the model is deployed");
     }
 
-    pub(crate) fn advance(&self, ms: i64) {
-        self.clock.set(self.engine().now().after_millis(ms));
+    pub(crate) fn advance(&self, ms: u64) {
+        self.clock.set(self.engine().now().after(Duration::from_millis(ms)));
         self.engine().wake();
         self.flush();
         self.flush();

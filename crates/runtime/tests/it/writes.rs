@@ -240,7 +240,8 @@ async fn a_job_is_changed_all_at_once_or_not_at_all() {
     let first = job(world.engine(), "work").await;
     assert_eq!(first.job.instance, one);
     world.engine().hand_back("w", std::slice::from_ref(&first)).await.expect("it has the job");
-    let change = JobChange { retries: Some(9), lease: Some(1_000), priority: Some(5) };
+    let change =
+        JobChange { retries: Some(9), lease: Some(Duration::from_secs(1)), priority: Some(5) };
     let refused = world.engine().update_job(first.job, change.clone()).wait();
     assert_eq!(refused, Err(Error::NotLeased(first.job)));
     let none = JobChange { retries: Some(0), priority: Some(5), ..JobChange::default() };

@@ -5,7 +5,7 @@ pub(crate) mod grpc;
 mod matrix;
 pub mod rest;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
 
 use axum::{Extension, Router};
 use http::HeaderMap;
@@ -23,6 +23,11 @@ pub async fn for_anybody(engine: Engine) -> Router {
     let desk = Desk::new(engine);
     let (calls, _) = grpc::routes(desk.clone(), &Options::default(), 0).await;
     rest::routes(desk).merge(calls).layer(Extension(Principal::anybody()))
+}
+
+/// So many milliseconds; none where a client says that there are fewer.
+fn span(millis: i64) -> Duration {
+    Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 
 /// The trace that a request is part of. A header that is none is ignored, as the standard wants it.

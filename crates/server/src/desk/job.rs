@@ -18,15 +18,14 @@ pub struct Ask {
     pub job_type: Name,
     /// Who asks.
     pub worker: Name,
-    /// For how long it wants to have them, in milliseconds.
-    pub lease_ms: i64,
+    /// For how long it wants to have them.
+    pub lease: Duration,
     /// How many at most.
     pub most: usize,
     /// The names of the variables that it wants; all where there are none.
     pub names: Vec<Name>,
-    /// How long to wait for the first one, in milliseconds: 0 leaves it to the server, and less than 0 is
-    /// not at all.
-    pub wait_ms: i64,
+    /// How long to wait for the first one; as long as the server says where that is not said.
+    pub wait: Option<Duration>,
 }
 
 /// What a worker says of a job that it could not do.
@@ -35,7 +34,7 @@ pub struct Failure {
     /// How often it may be tried again; one less than before where that is not said.
     pub retries: Option<u32>,
     /// How long nobody shall have it.
-    pub backoff_ms: i64,
+    pub backoff: Duration,
     /// What went wrong.
     pub message: String,
     /// What to remember for the next try.
@@ -47,10 +46,7 @@ impl Desk {
     pub async fn activate(&self, ask: Ask) -> Result<Vec<Activated>, Refusal> {
         ask.check()?;
         self.may_name(&ask.job_type)?;
-        let wait = match ask.wait_ms {
-            0 => self.poll,
-            ms => Duration::from_millis(u64::try_from(ms).unwrap_or(0)),
-        };
+        let wait = ask.wait.unwrap_or(self.poll);
         tokio::select! {
             jobs = self.engine.jobs(ask.of(wait)) => Ok(jobs?),
             () = self.ends.cancelled() => Ok(Vec::new()),
@@ -68,7 +64,7 @@ impl Desk {
     pub async fn fail_job(&self, key: i64, failure: Failure) -> Result<(), Refusal> {
         let job = key::wait(key, "job")?;
         self.may_job(job, key).await?;
-        let Failure { retries, backoff_ms: backoff, message, variables } = failure;
+        let Failure { retries, backoff, message, variables } = failure;
         Ok(self
             .engine
             .fail(job, JobFailure { retries, backoff, message, variables, strict: true })
@@ -107,7 +103,7 @@ impl Desk {
 impl Ask {
     /// The same in words of the engine.
     pub(super) fn of(self, wait: Duration) -> JobAsk {
-        let Self { job_type, worker, lease_ms: lease, most, names: variables, wait_ms: _ } = self;
+        let Self { job_type, worker, lease, most, names: variables, wait: _ } = self;
         let bytes_max = Some(BYTES_MAX);
         JobAsk { job_type, worker, most, lease, variables, bytes_max, wait }
     }
@@ -120,7 +116,7 @@ impl Ask {
             let detail = format!("jobs of the type {} are for the engine itself", self.job_type);
             return Err(Refusal::new(Outcome::Forbidden, detail));
         }
-        if self.lease_ms < 1 {
+        if self.lease < Duration::from_millis(1) {
             return Err(Refusal::invalid("a job is taken for at least 1 ms: raise the timeout"));
         }
         if self.most < 1 {

@@ -34,7 +34,6 @@ impl Publish {
         if name.trim().is_empty() {
             return Err(Refusal::invalid("the name of the message is missing: name it"));
         }
-        let ttl = i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX);
         // Whoever waits has a key, which is none that is empty; what is started has none.
         let correlation = vec![(CORRELATION_KEY.into(), correlation_key.into())];
         Ok(Message { correlation, variables, id, ttl: Some(ttl), ..Message::new(&name) })

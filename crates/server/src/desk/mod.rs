@@ -94,8 +94,8 @@ impl Desk {
         &self.sessions
     }
 
-    /// Stops the clock of the engine at this time, in milliseconds since 1970, or lets it go on from there.
-    pub(crate) fn set_clock(&self, to: Option<i64>) -> Result<(), Refusal> {
+    /// Stops the clock of the engine at this time, or lets it go on from there.
+    pub(crate) fn set_clock(&self, to: Option<Timestamp>) -> Result<(), Refusal> {
         self.may_all()?;
         let Some(clock) = &self.clock else {
             let detail =
@@ -103,7 +103,7 @@ impl Desk {
             return Err(Refusal::new(Outcome::InvalidState, detail));
         };
         match to {
-            Some(to) => clock.pin(Timestamp::from_millis(to))?,
+            Some(to) => clock.pin(to)?,
             None => clock.release(),
         }
         self.engine.wake();

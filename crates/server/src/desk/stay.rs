@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use travertine_kernel::{
     ElementKind, Event, FlowId, Instance, NodeId, Plan, Role, State, TokenId, apply,
 };
-use travertine_runtime::{Definitions, Error, InstanceId, engine::History};
+use travertine_runtime::{Definitions, Error, InstanceId, Timestamp, engine::History};
 use travertine_store::record::Record;
 use travertine_value::Name;
 
@@ -36,9 +36,9 @@ pub struct Stay {
     /// The stay around it; 0 for the process itself.
     pub scope: u64,
     /// When it began.
-    pub since: i64,
+    pub since: Timestamp,
     /// When it was over.
-    pub until: Option<i64>,
+    pub until: Option<Timestamp>,
     /// How it is, or was.
     pub state: StayState,
     /// Its open incident.
@@ -74,7 +74,7 @@ struct Walk {
     way: Way,
     /// Where the stays that go on are in `way`, by token.
     open: BTreeMap<TokenId, usize>,
-    at: i64,
+    at: Timestamp,
 }
 
 fn way(history: &History, definitions: &Definitions) -> Way {
@@ -84,13 +84,13 @@ fn way(history: &History, definitions: &Definitions) -> Way {
         plan,
         way: Way::default(),
         open: BTreeMap::new(),
-        at: 0,
+        at: Timestamp::default(),
     };
     for step in &history.steps {
         if let Some(definition) = definitions.get(step.definition) {
             walk.plan = Arc::clone(&definition.plan);
         }
-        walk.at = step.at.as_millis();
+        walk.at = step.at;
         for record in &step.records {
             if let Record::Happened(events) = record {
                 for event in events {

@@ -39,7 +39,7 @@ impl Starts {
         let mut all = Self::default();
         for it in definitions.latest().filter(|it| !it.is_function()) {
             let instance = STARTS + it.key;
-            let at = definitions.deployed_as(it.key).map_or(0, |it| it.at);
+            let at = definitions.deployed_as(it.key).map(|it| it.at).unwrap_or_default();
             for (nth, trigger) in (0..).zip(&it.starts) {
                 let StartOn::Message(name) = &trigger.on else { continue };
                 all.rows.push(Row::Subscription(SubscriptionRow {

@@ -4,10 +4,14 @@ use std::{
     fmt,
     path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use travertine_runtime::{
+    Timestamp,
+    engine::{Clock as _, SystemClock},
+};
 use travertine_value::Name;
 
 /// The most webhooks.
@@ -109,10 +113,10 @@ pub struct Webhook {
     pub positions: Option<Name>,
     /// How many events were told.
     pub told: u64,
-    /// When it was told something last, in milliseconds since 1970.
-    pub last: Option<i64>,
+    /// When it was told something last.
+    pub last: Option<Timestamp>,
     /// Since when there is this webhook.
-    pub created: i64,
+    pub created: Timestamp,
     /// How often somebody has changed it.
     pub(crate) changed: u64,
     pub(super) secret: Name,
@@ -391,13 +395,12 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Webhook> {
         attempts: row.get(7)?,
         positions: row.get(8)?,
         told: row.get(9)?,
-        last: row.get(10)?,
-        created: row.get(11)?,
+        last: row.get::<_, Option<i64>>(10)?.map(Timestamp::from_millis),
+        created: Timestamp::from_millis(row.get(11)?),
         changed: row.get(12)?,
     })
 }
 
 fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    SystemClock.now().as_millis()
 }

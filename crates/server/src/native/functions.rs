@@ -169,7 +169,7 @@ pub(super) async fn update(call: Call) -> Result<Answer, Problem> {
 
 /// An event for functions that wait for it, kept for an hour where none does.
 pub(super) async fn event(call: Call) -> Result<Answer, Problem> {
-    const KEPT: i64 = 3_600_000;
+    const KEPT: Duration = Duration::from_hours(1);
     let name = call.needed("name")?;
     call.desk.may_name(&name)?;
     let mut message =

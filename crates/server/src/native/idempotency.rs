@@ -9,7 +9,7 @@ use std::{
     future::Future,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use axum::{body::Body, response::Response};
@@ -17,6 +17,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use sha2::{Digest as _, Sha256};
+use travertine_runtime::engine::{Clock as _, SystemClock};
 
 use super::{
     call::{Answer, Call},
@@ -102,10 +103,10 @@ impl Remembered {
 
     /// Writes down that a request is being done, unless it is known.
     fn begin(&self, once: &Once) -> Result<Known, Refusal> {
-        let now = now();
+        let now = SystemClock.now();
         let known = self.with(|file| {
-            let span = i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
-            file.execute("DELETE FROM requests WHERE at < ?1", params![now - span])?;
+            let old = now.before(KEPT).as_millis();
+            file.execute("DELETE FROM requests WHERE at < ?1", params![old])?;
             let found = file.query_row(
                 "SELECT hash, status, kind, body FROM requests WHERE name = ?1",
                 params![once.name],
@@ -136,7 +137,7 @@ impl Remembered {
             }
             file.execute(
                 "INSERT INTO requests (name, hash, at) VALUES (?1, ?2, ?3)",
-                params![once.name, once.hash, now],
+                params![once.name, once.hash, now.as_millis()],
             )?;
             Ok(Some(Known::New))
         })?;
@@ -176,11 +177,6 @@ pub(crate) fn narrow(path: &Path) {
 
 #[cfg(not(unix))]
 pub(crate) fn narrow(_: &Path) {}
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
 
 /// What a request is recognised by, where it brings a key.
 pub(super) fn key(call: &Call) -> Result<Option<Once>, Problem> {

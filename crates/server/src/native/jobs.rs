@@ -115,19 +115,13 @@ fn activated(it: &Activated) -> Value {
 pub(super) async fn activate(call: Call) -> Result<Answer, Problem> {
     let number =
         |name: &str, otherwise: u64| Ok::<_, Problem>(call.count(name)?.unwrap_or(otherwise));
-    let millis = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
-    let lease = millis(number("lease_ms", 60_000)?);
-    let wait = match number("wait_ms", 0)? {
-        0 => -1,
-        wait => millis(wait),
-    };
     let ask = Ask {
         job_type: call.needed("type")?,
         worker: call.text("worker")?.unwrap_or_else(|| "api".into()),
-        lease_ms: lease,
+        lease: Duration::from_millis(number("lease_ms", 60_000)?),
         most: usize::try_from(number("limit", 1)?).unwrap_or(usize::MAX).min(1_000),
         names: call.texts("variables")?,
-        wait_ms: wait,
+        wait: Some(Duration::from_millis(number("wait_ms", 0)?)),
     };
     let jobs = call.desk.activate(ask).await?;
     Ok(Answer::Document(json::object([("jobs", jobs.iter().map(activated).collect())])))
@@ -153,7 +147,7 @@ pub(super) async fn complete_wait(call: Call) -> Result<Answer, Problem> {
 pub(super) async fn fail(call: Call) -> Result<Answer, Problem> {
     let job = call.job().await?;
     let retries = call.count("retries")?.map(|it| u32::try_from(it).unwrap_or(u32::MAX));
-    let backoff = i64::try_from(call.count("backoff_ms")?.unwrap_or(0)).unwrap_or(i64::MAX);
+    let backoff = Duration::from_millis(call.count("backoff_ms")?.unwrap_or(0));
     let message = call.text("message")?.map(|it| it.to_string()).unwrap_or_default();
     let variables = call.variables("variables")?;
     let failure = JobFailure { retries, backoff, message, variables, strict: false };

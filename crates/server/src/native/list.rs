@@ -224,7 +224,7 @@ fn one_of<T: Into<Cell>>(mut all: Vec<T>) -> Test {
 }
 
 /// A point in time: as a date, or as so long before now.
-pub(super) fn moment(name: &str, text: &str, call: &Call) -> Result<i64, Problem> {
+pub(super) fn moment(name: &str, text: &str, call: &Call) -> Result<Timestamp, Problem> {
     point(text, call.desk.engine().now()).ok_or_else(|| {
         Refusal::invalid(format!(
             "the parameter {name} is a point in time such as 2026-05-17T09:30:00Z, or a span before now such as 2h, \
@@ -235,12 +235,12 @@ pub(super) fn moment(name: &str, text: &str, call: &Call) -> Result<i64, Problem
 }
 
 /// The point in time that a text means: a date, or so long before now.
-pub(super) fn point(text: &str, now: Timestamp) -> Option<i64> {
+pub(super) fn point(text: &str, now: Timestamp) -> Option<Timestamp> {
     if let Ok(due) = time::due(time::Timer::Date, text, Timestamp::default()) {
-        return Some(due.at.as_millis());
+        return Some(due.at);
     }
     let span = travertine_data::words::span(text).ok()?;
-    Some(now.as_millis().saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+    Some(now.before(span))
 }
 
 /// The row, where it is that of an instance.

@@ -401,7 +401,7 @@ impl Reader {
         self.term(text)
     }
 
-    fn span(&self, text: &str) -> Result<i64, Problem> {
+    fn span(&self, text: &str) -> Result<Timestamp, Problem> {
         list::point(text, self.now)
             .ok_or_else(|| wrong(&format!("{text:?} is no span of time such as 2d")))
     }
@@ -549,7 +549,7 @@ fn cells(text: &str) -> Vec<Name> {
 }
 
 /// A token that is at one of these elements, since before then.
-fn waits(at: Option<Vec<Name>>, since: Option<i64>) -> Condition {
+fn waits(at: Option<Vec<Name>>, since: Option<Timestamp>) -> Condition {
     let mut all = Vec::new();
     if let Some(elements) = at {
         all.push(Condition::of(ElementColumn::Element, Test::any_of(elements)));

@@ -1,7 +1,7 @@
 //! Work for people.
 
 use travertine_data::json;
-use travertine_runtime::{Address, Edit, TaskChange};
+use travertine_runtime::{Address, Edit, TaskChange, Timestamp};
 use travertine_store::{
     search::{Column, Condition, Era, InstanceColumn, Search, TaskColumn, Test},
     view::Table,
@@ -135,7 +135,7 @@ pub(super) async fn complete(call: Call) -> Result<Answer, Problem> {
 
 pub(super) async fn change(call: Call) -> Result<Answer, Problem> {
     let (task, key) = call.task().await?;
-    let time = |name: &str| -> Result<Edit<i64>, Problem> {
+    let time = |name: &str| -> Result<Edit<Timestamp>, Problem> {
         if !call.has(name) {
             return Ok(Edit::Keep);
         }
@@ -143,14 +143,14 @@ pub(super) async fn change(call: Call) -> Result<Answer, Problem> {
         let at = travertine_value::time::due(
             travertine_value::time::Timer::Date,
             &text,
-            travertine_runtime::Timestamp::default(),
+            Timestamp::default(),
         );
         let wrong = |_| {
             Refusal::invalid(format!(
                 "the field {name} is a date such as 2026-05-17T09:30:00Z, not {text:?}"
             ))
         };
-        Ok(Edit::Set(at.map_err(wrong)?.at.as_millis()))
+        Ok(Edit::Set(at.map_err(wrong)?.at))
     };
     let assignee = match (call.has("assignee"), call.text("assignee")?) {
         (false, _) => Edit::Keep,

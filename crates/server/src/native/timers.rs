@@ -42,10 +42,7 @@ pub(super) async fn shift(call: Call) -> Result<Answer, Problem> {
     let date = time::due(Timer::Date, &to, Timestamp::default());
     let due = match (date, words::span(&to)) {
         (Ok(due), _) => due.at,
-        (Err(_), Ok(span)) => {
-            let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
-            call.desk.engine().now().after_millis(millis)
-        }
+        (Err(_), Ok(span)) => call.desk.engine().now().after(span),
         (Err(_), Err(_)) => {
             let detail = format!(
                 "the field to is a point in time such as 2026-02-01T09:00:00Z, or a time from now such as PT2H, not \
@@ -54,7 +51,7 @@ pub(super) async fn shift(call: Call) -> Result<Answer, Problem> {
             return Err(Refusal::invalid(detail).into());
         }
     };
-    call.desk.engine().move_timer(timer, due.as_millis()).await?;
+    call.desk.engine().move_timer(timer, due).await?;
     Ok(Answer::Document(json::object([
         ("timer", timer.to_string().into()),
         ("due", due.to_string().into()),

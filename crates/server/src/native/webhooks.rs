@@ -27,7 +27,7 @@ pub(super) fn document(it: &Webhook) -> Value {
     let names = |all: &[Name]| -> Value {
         all.iter().map(|it| Name::clone(it).into()).collect::<Vec<Value>>().into()
     };
-    let time = |it: i64| Value::from(Timestamp::from_millis(it).to_string().as_str());
+    let time = |it: Timestamp| Value::from(it.to_string().as_str());
     json::object([
         ("webhook", Name::clone(&it.name).into()),
         ("url", Name::clone(&it.url).into()),

@@ -1,6 +1,6 @@
 //! A server, and a client that holds what both say against the description.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, StatusCode, header};
@@ -85,8 +85,8 @@ impl Stage {
     }
 
     /// Lets time pass.
-    pub(crate) fn pass(&self, millis: i64) {
-        self.clock.set(self.engine.now().after_millis(millis));
+    pub(crate) fn pass(&self, millis: u64) {
+        self.clock.set(self.engine.now().after(Duration::from_millis(millis)));
         self.engine.wake();
     }
 
@@ -349,7 +349,7 @@ impl Stage {
                 heard.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
             }
         };
-        tokio::time::timeout(std::time::Duration::from_mins(2), listen).await.unwrap();
+        tokio::time::timeout(Duration::from_mins(2), listen).await.unwrap();
         heard
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tokio_postgres::{Error as PgError, Row};
+use travertine_value::time::Timestamp;
 
 use super::{
     fault::{self, Of},
@@ -45,7 +46,7 @@ fn file(row: &Row, at: usize) -> Resource {
 async fn insert(link: &mut Link, it: &Deployment) -> Result<(), PgError> {
     let of = number(it.number);
     let sql = "INSERT INTO deployments (number, at, sum) VALUES ($1, $2, $3)";
-    link.run(sql, &[&of, &it.at, &i64::from(sum::deployment(it))]).await?;
+    link.run(sql, &[&of, &it.at.as_millis(), &i64::from(sum::deployment(it))]).await?;
     let sql =
         "INSERT INTO resources (deployment, position, name, sum, body) VALUES ($1, $2, $3, $4, $5)";
     for (position, it) in (0_i64..).zip(&it.resources) {
@@ -94,7 +95,8 @@ pub(super) async fn read(
     for row in link.rows(sql, &[&range[0], &range[1]]).await? {
         let number = count(&row, 0);
         sums.insert(number, row.get::<_, i64>(2));
-        found.insert(number, Deployment { number, at: row.get(1), ..Deployment::default() });
+        let at = Timestamp::from_millis(row.get(1));
+        found.insert(number, Deployment { number, at, ..Deployment::default() });
     }
     let within = "WHERE deployment > $1 AND deployment <= $2 ORDER BY deployment, position";
     let sql = format!("SELECT {DEPLOYED} FROM definitions {within}");

@@ -10,6 +10,7 @@ use std::{
 };
 
 use tokio_postgres::{Error as PgError, Row};
+use travertine_value::time::Timestamp;
 
 use super::{
     fault::{self, Of},
@@ -157,7 +158,7 @@ pub(super) fn entry(shard: ShardId, row: &Row, at: usize) -> (Entry, u32) {
         seq: count(row, at),
         instance: InstanceId(count(row, at + 1)),
         previous: count(row, at + 2),
-        at: row.get(at + 3),
+        at: Timestamp::from_millis(row.get(at + 3)),
         body: row.get(at + 5),
     };
     let sum = u32::try_from(row.get::<_, i64>(at + 4)).unwrap_or(0);
@@ -204,7 +205,7 @@ impl<'a> Statement<'a> {
             self.seqs.push(number(it.seq));
             self.instances.push(number(it.instance.0));
             self.previous.push(number(it.previous));
-            self.ats.push(it.at);
+            self.ats.push(it.at.as_millis());
             self.sums.push(sum);
             self.bodies.push(&it.body);
             digest += sum;
@@ -734,7 +735,7 @@ impl Log {
                 left.seqs.push(number(it.seq));
                 left.instances.push(number(it.instance.0));
                 left.previous.push(number(it.previous));
-                left.ats.push(it.at);
+                left.ats.push(it.at.as_millis());
                 left.sums.push(sum);
                 left.bodies.push(&it.body);
             }

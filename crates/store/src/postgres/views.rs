@@ -12,6 +12,7 @@ use tokio_postgres::{
     Error as PgError, Row as PgRow,
     types::{IsNull, ToSql, Type as PgType, to_sql_checked},
 };
+use travertine_value::time::Timestamp;
 
 use super::{
     dialect::{InPostgres, beginning, left},
@@ -233,7 +234,7 @@ struct Net<'a> {
     clears: BTreeSet<u64>,
     removes: BTreeSet<u64>,
     /// What has ended before that goes.
-    expires: BTreeMap<Table, i64>,
+    expires: BTreeMap<Table, Timestamp>,
     snapshots: BTreeMap<u64, (Seq, &'a [u8])>,
 }
 
@@ -315,7 +316,7 @@ impl<'a> Net<'a> {
                 format!("DELETE FROM {table} WHERE shard = $1::bigint AND ended < $2::bigint");
             all.push(Many {
                 text,
-                columns: vec![Columns::Number(own.0.into()), Columns::Number(*before)],
+                columns: vec![Columns::Number(own.0.into()), Columns::Number(before.as_millis())],
             });
         }
         if !self.removes.is_empty() {
@@ -936,7 +937,7 @@ mod tests {
         };
         let mut changes: Vec<Change> = (0..7).map(|it| Change::Put(variable(it))).collect();
         changes.extend((0..5).map(snapshot));
-        changes.push(Change::Expire(Table::Jobs, 4));
+        changes.push(Change::Expire(Table::Jobs, Timestamp::from_millis(4)));
         let all = Net::of(&changes).statements(ShardId(0), 1).unwrap();
         let of = |what: &str| {
             let one = |it: &Many| {

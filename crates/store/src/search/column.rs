@@ -324,7 +324,10 @@ columns! {
     ///
     /// ```
     /// # use travertine_store::search::{Condition, Test, TimerColumn, Value};
-    /// let soon = Condition::of(TimerColumn::Due, Test::Lt(Value::Time(60_000)));
+    /// # use travertine_value::time::Timestamp;
+    /// fn late(now: Timestamp) -> Condition {
+    ///     Condition::of(TimerColumn::Due, Test::Lt(Value::Time(now)))
+    /// }
     /// ```
     TimerColumn of Timer(TimerRow) {
         /// The instance and the wait.

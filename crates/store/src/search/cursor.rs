@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
-use travertine_value::Name;
+use travertine_value::{Name, time::Timestamp};
 
 use super::{Search, Value, bad, column::Kind};
 use crate::{Error, view::Key};
@@ -84,7 +84,7 @@ impl Cursor {
         let value = |it: WrittenValue<'_>| match it {
             WrittenValue::Number(it) => Value::Number(it),
             WrittenValue::Text(it) => Value::Text(it.into()),
-            WrittenValue::Time(it) => Value::Time(it),
+            WrittenValue::Time(it) => Value::Time(Timestamp::from_millis(it)),
             WrittenValue::Bool(it) => Value::Bool(it),
             WrittenValue::Key(instance, number) => Value::Key(instance, number),
         };
@@ -111,7 +111,7 @@ impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = |it: &'_ Value| match it {
             Value::Number(it) => Some(WrittenValue::Number(*it)),
-            Value::Time(it) => Some(WrittenValue::Time(*it)),
+            Value::Time(it) => Some(WrittenValue::Time(it.as_millis())),
             Value::Bool(it) => Some(WrittenValue::Bool(*it)),
             Value::Key(instance, number) => Some(WrittenValue::Key(*instance, *number)),
             Value::Text(_) | Value::List(_) => None,

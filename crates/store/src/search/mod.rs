@@ -12,7 +12,7 @@ mod query;
 
 use std::fmt;
 
-use travertine_value::Name;
+use travertine_value::{Name, time::Timestamp};
 
 pub use column::{
     Column, ElementColumn, IncidentColumn, InstanceColumn, JobColumn, Kind, MessageColumn,
@@ -135,7 +135,9 @@ pub enum Condition {
 ///
 /// ```
 /// # use travertine_store::search::{Test, Value};
-/// let in_march = [Test::Gte(Value::Time(5_097_600_000)), Test::Lt(Value::Time(7_776_000_000))];
+/// # use travertine_value::time::Timestamp;
+/// let (now, earlier) = (Timestamp::from_millis(2_000), Timestamp::from_millis(1_000));
+/// assert!(Test::Lt(Value::from(now)).passes(Some(&Value::Time(earlier))));
 /// assert_eq!(Test::eq(12_u64), Test::Eq(Value::Number(12)));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -175,8 +177,8 @@ pub enum Value {
     Number(i64),
     /// A text.
     Text(Name),
-    /// A time, in milliseconds since 1970.
-    Time(i64),
+    /// A time.
+    Time(Timestamp),
     /// Yes or no.
     Bool(bool),
     /// An instance, and a number in it.
@@ -794,6 +796,12 @@ impl From<u64> for Value {
     fn from(it: u64) -> Self {
         // What is greater than any number was never written.
         Self::Number(i64::try_from(it).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<Timestamp> for Value {
+    fn from(it: Timestamp) -> Self {
+        Self::Time(it)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The simpler questions, as searches.
 
+use travertine_value::time::Timestamp;
+
 use super::{
     Column, Condition, Cursor, ElementColumn, IncidentColumn, InstanceColumn, JobColumn, LIMIT_MAX,
     MessageColumn, Place, Search, SubscriptionColumn, TaskColumn, Test, TimerColumn, Value,
@@ -102,7 +104,7 @@ fn text(it: &str) -> Test {
 }
 
 /// From, to (without).
-fn span(column: impl Into<Column>, from: Option<i64>, to: Option<i64>) -> Condition {
+fn span(column: impl Into<Column>, from: Option<Timestamp>, to: Option<Timestamp>) -> Condition {
     let column = column.into();
     let tests = [
         Some(Test::Exists(true)),

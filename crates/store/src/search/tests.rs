@@ -16,7 +16,7 @@ fn searches() -> Vec<Search> {
 fn a_cursor_is_read_as_it_was_written_and_belongs_to_its_order_alone() {
     let value = |kind| match kind {
         Kind::Number => Value::Number(-3),
-        Kind::Time => Value::Time(i64::MAX),
+        Kind::Time => Value::Time(Timestamp::MAX),
         Kind::Bool => Value::Bool(true),
         Kind::Key => Value::Key(u64::MAX, 0),
         Kind::Text | Kind::LongText | Kind::List => Value::from("\0ß\u{10ffff}"),

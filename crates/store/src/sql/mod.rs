@@ -4,6 +4,7 @@ pub(crate) mod rows;
 pub(crate) mod search;
 
 use rusqlite::types::{FromSql, ToSql, ValueRef};
+use travertine_value::time::Timestamp;
 
 use crate::search::{Column, Pattern, Test};
 
@@ -17,6 +18,16 @@ pub(crate) trait Cells {
 
     /// What stands in a column, as a value of some type.
     fn get<T: FromSql>(&self, column: usize) -> rusqlite::Result<T>;
+
+    /// The time in a column.
+    fn time(&self, column: usize) -> rusqlite::Result<Timestamp> {
+        self.get(column).map(Timestamp::from_millis)
+    }
+
+    /// The time in a column, where there is one.
+    fn maybe_time(&self, column: usize) -> rusqlite::Result<Option<Timestamp>> {
+        Ok(self.get::<Option<i64>>(column)?.map(Timestamp::from_millis))
+    }
 }
 
 /// Parameters of a statement, by their places from 1.

@@ -100,7 +100,7 @@ pub(crate) fn ranked(
     let one = |it: Column| {
         Ok(match it.kind() {
             Kind::Number => row.get::<Option<i64>>(next())?.map(Value::Number),
-            Kind::Time => row.get::<Option<i64>>(next())?.map(Value::Time),
+            Kind::Time => row.maybe_time(next())?.map(Value::Time),
             Kind::Bool => row.get::<Option<bool>>(next())?.map(Value::Bool),
             Kind::Text | Kind::LongText => row.get::<Option<Name>>(next())?.map(Value::Text),
             Kind::Key => {
@@ -182,7 +182,8 @@ fn cells(value: &Value) -> Vec<Cell> {
     // What is greater than any number was never written.
     let number = |it: u64| Cell::Integer(i64::try_from(it).unwrap_or(i64::MAX));
     match value {
-        Value::Number(it) | Value::Time(it) => vec![Cell::Integer(*it)],
+        Value::Number(it) => vec![Cell::Integer(*it)],
+        Value::Time(it) => vec![Cell::Integer(it.as_millis())],
         Value::Text(it) => vec![Cell::Text(it.to_string())],
         Value::Bool(it) => vec![Cell::Integer(i64::from(*it))],
         Value::Key(instance, number_in_it) => vec![number(*instance), number(*number_in_it)],

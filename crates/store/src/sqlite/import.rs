@@ -52,7 +52,7 @@ impl Import {
             shard.0
         );
         let sum = sum::entry(shard, it);
-        let row = params![it.seq, it.instance.0, it.previous, it.at, sum, it.body];
+        let row = params![it.seq, it.instance.0, it.previous, it.at.as_millis(), sum, it.body];
         self.done(self.connection.prepare_cached(&sql).and_then(|mut sql| sql.execute(row)))
             .map(drop)
     }

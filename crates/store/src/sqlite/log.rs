@@ -10,6 +10,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
+use travertine_value::time::Timestamp;
 
 use super::{
     Options,
@@ -527,7 +528,14 @@ impl Log {
         let mut insert = connection.prepare_cached(&self.of(shard).insert)?;
         for it in &batch.entries {
             let sum = sum::entry(shard, it);
-            insert.execute(params![it.seq, it.instance.0, it.previous, it.at, sum, it.body])?;
+            insert.execute(params![
+                it.seq,
+                it.instance.0,
+                it.previous,
+                it.at.as_millis(),
+                sum,
+                it.body
+            ])?;
             heads[usize::from(shard.0)].add(it.seq, Some(sum));
         }
         if !batch.sent.is_empty() {
@@ -699,7 +707,14 @@ impl Log {
             if let Some(it) = &fold.entry {
                 let sum = sum::entry(shard, it);
                 insert
-                    .execute(params![it.seq, it.instance.0, it.previous, it.at, sum, it.body])
+                    .execute(params![
+                        it.seq,
+                        it.instance.0,
+                        it.previous,
+                        it.at.as_millis(),
+                        sum,
+                        it.body
+                    ])
                     .map_err(failed)?;
                 head.add(it.seq, Some(sum));
             }
@@ -925,7 +940,7 @@ fn entry(shard: ShardId, plain: Seq, row: &Row<'_>) -> rusqlite::Result<(Entry, 
         seq: row.get(0)?,
         instance: InstanceId(row.get(1)?),
         previous: row.get(2)?,
-        at: row.get(3)?,
+        at: Timestamp::from_millis(row.get(3)?),
         body: row.get(5)?,
     };
     let sum: Option<u32> = row.get(4)?;
@@ -986,7 +1001,7 @@ pub(super) fn insert_deployment(
     let number = deployment.number;
     connection.execute(
         "INSERT INTO deployments(number, at, sum) VALUES(?1, ?2, ?3)",
-        params![number, deployment.at, sum::deployment(deployment)],
+        params![number, deployment.at.as_millis(), sum::deployment(deployment)],
     )?;
     let mut insert = connection.prepare_cached(
         "INSERT INTO resources(deployment, position, name, sum, body) VALUES(?1, ?2, ?3, ?4, ?5)",
@@ -1052,7 +1067,8 @@ fn deployments(
         .prepare_cached(sql)?
         .query_map(range, |row| {
             let number = row.get(0)?;
-            Ok((number, Deployment { number, at: row.get(1)?, ..Deployment::default() }))
+            let at = Timestamp::from_millis(row.get(1)?);
+            Ok((number, Deployment { number, at, ..Deployment::default() }))
         })?
         .collect::<rusqlite::Result<_>>()?;
     let within = "WHERE deployment > ?1 AND deployment <= ?2 ORDER BY deployment, position";

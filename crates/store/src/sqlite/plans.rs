@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params_from_iter};
 
-use travertine_value::Name;
+use travertine_value::{Name, time::Timestamp};
 
 use crate::{
     Error, ShardId, SqliteStore, Store as _,
@@ -30,7 +30,7 @@ fn explain(sql: Sql) -> String {
 #[test]
 fn questions_about_few_rows_are_answered_by_index() {
     use Table::{Elements, Instances, Jobs, Messages, Subscriptions, Tasks, Timers};
-    let a = || Name::from("a");
+    let (a, at) = (|| Name::from("a"), Timestamp::from_millis);
     let running = || Filter::State(vec![InstanceState::Running]);
     for (table, filters, index) in [
         (Instances, vec![running()], "instances_open"),
@@ -38,7 +38,7 @@ fn questions_about_few_rows_are_answered_by_index() {
         (Instances, vec![Filter::BusinessId(a())], "instances_by_business_id"),
         (Instances, vec![Filter::Parent(4)], "instances_by_parent"),
         (Instances, vec![Filter::Root(4)], "instances_by_root"),
-        (Instances, vec![Filter::Ended(Some(1), Some(2))], "instances_by_end"),
+        (Instances, vec![Filter::Ended(Some(at(1)), Some(at(2)))], "instances_by_end"),
         (Instances, vec![Filter::HasIncidents(true)], "instances_with_incidents"),
         (Instances, vec![Filter::Variable(a(), a())], "variables_by_value"),
         (Instances, vec![running(), Filter::Variable(a(), a())], "variables_by_value"),
@@ -48,8 +48,8 @@ fn questions_about_few_rows_are_answered_by_index() {
         (Elements, vec![Filter::Element(a())], "elements_by_element"),
         (Tasks, vec![Filter::Assignee(a())], "tasks_by_assignee"),
         (Tasks, vec![Filter::Unassigned], "tasks_by_assignee"),
-        (Tasks, vec![Filter::Due(None, Some(1))], "tasks_by_due"),
-        (Timers, vec![Filter::Due(Some(0), Some(1))], "timers_by_due"),
+        (Tasks, vec![Filter::Due(None, Some(at(1)))], "tasks_by_due"),
+        (Timers, vec![Filter::Due(Some(at(0)), Some(at(1)))], "timers_by_due"),
         (Subscriptions, vec![Filter::Named(a())], "subscriptions_by_name"),
         (Messages, vec![Filter::Named(a())], "messages_by_name"),
         (Messages, vec![Filter::Dead(true)], "messages_dead"),
@@ -175,7 +175,7 @@ fn each_documented_search_uses_an_index_and_goes_on_from_a_cursor_by_it() {
     for (search, index, in_order) in documented() {
         let ranks = search.sort.iter().map(|it| match it.column.kind() {
             Kind::Number => Value::Number(3),
-            Kind::Time => Value::Time(3),
+            Kind::Time => Value::Time(Timestamp::from_millis(3)),
             Kind::Key => Value::Key(3, 3),
             Kind::Bool => Value::Bool(true),
             Kind::Text | Kind::LongText | Kind::List => Value::from("a"),

@@ -603,7 +603,11 @@ fn apply(
         Change::Expire(table, before) => {
             let sql =
                 format!("DELETE FROM {table} WHERE ended < ?3 AND {}", rows::of_shard(*table));
-            connection.prepare_cached(&sql)?.execute(params![shard.0, shards, before])?;
+            connection.prepare_cached(&sql)?.execute(params![
+                shard.0,
+                shards,
+                before.as_millis()
+            ])?;
         }
         Change::Snapshot { instance, seq, body } => {
             connection

@@ -19,7 +19,7 @@ use travertine_store::codec::{
 
 use crate::{
     encoded, instance,
-    sample::{self, at},
+    sample::{self, at, time},
     shapes,
 };
 
@@ -120,7 +120,7 @@ fn what_is_kept_of_an_end_is_what_it_was() {
                 root: InstanceId(7),
                 depth: 1,
             },
-            started: 1_000,
+            started: time(1_000),
             ending: Ending::Completed,
             variables: sample::values(),
         })),
@@ -144,7 +144,7 @@ fn what_is_said_of_an_end_from_outside_is_what_it_was() {
             root: InstanceId(7),
             depth: 1,
         },
-        started: 1_000,
+        started: time(1_000),
         ending: Ending::Cancelled,
         variables: sample::values(),
     }))];
@@ -161,7 +161,8 @@ fn what_is_said_of_messages_is_what_it_was() {
     let mut letters = Vec::new();
     let mut records = Vec::new();
     for (message, number) in sample::messages().into_iter().zip(7..) {
-        let (published, expires) = (1_000, message.ttl.map(|it| it + 1_000));
+        let published = time(1_000);
+        let expires = message.ttl.map(|it| published.after(it));
         letters.push(Letter::Publish {
             message: message.clone(),
             again: number % 2 == 0,
@@ -181,7 +182,7 @@ fn what_is_said_of_messages_is_what_it_was() {
     letters.push(Letter::Subscribe(sample::subscription()));
     letters.push(Letter::Bury {
         message: sample::messages().remove(0),
-        published: 1_000,
+        published: time(1_000),
         expires: None,
         reason: "too much".into(),
     });

@@ -22,7 +22,7 @@ use travertine_value::{
 
 use crate::{
     golden::golden,
-    sample::{self, at},
+    sample::{self, at, time},
 };
 
 const START: StartKey = StartKey { definition: 300, node: 2, position: 1 };
@@ -45,7 +45,7 @@ fn failed() -> Ending {
 
 fn held() -> Held {
     let message = sample::messages().remove(0);
-    Held { number: 12, message, published: 1_000, expires: Some(1_500), dead: None }
+    Held { number: 12, message, published: time(1_000), expires: Some(time(1_500)), dead: None }
 }
 
 fn start_timers() -> [StartTimer; 2] {
@@ -58,7 +58,7 @@ fn start_timers() -> [StartTimer; 2] {
         zone: Some("Europe/Paris".into()),
     };
     [
-        StartTimer { start: START, due: Some(1_700_000_000_000), repeat: Some(repeat) },
+        StartTimer { start: START, due: Some(time(1_700_000_000_000)), repeat: Some(repeat) },
         StartTimer { start: START, due: None, repeat: None },
     ]
 }
@@ -71,7 +71,7 @@ fn task_changes() -> [TaskChange; 2] {
             candidate_users: Some(vec!["bob".into(), "eve".into()]),
             candidate_groups: Some(Vec::new()),
             due: Edit::Remove,
-            follow_up: Edit::Set(-1),
+            follow_up: Edit::Set(time(-1)),
             priority: Some(50),
         },
     ]
@@ -87,7 +87,7 @@ fn records() -> Vec<Record> {
     records.extend(start_timers().map(Record::StartTimer));
     let folded = Folded {
         created: created(),
-        started: 1_000,
+        started: time(1_000),
         ending: failed(),
         variables: sample::values(),
     };
@@ -104,14 +104,14 @@ fn records() -> Vec<Record> {
         Record::Halted("the engine failed".to_owned()),
         Record::Released,
         Record::Recalled,
-        Record::Leased { wait, worker: "ada".into(), until: 1_700_000_000_000 },
-        Record::Paused { wait, until: -1 },
-        Record::TimerMoved { wait, due: 64 },
+        Record::Leased { wait, worker: "ada".into(), until: time(1_700_000_000_000) },
+        Record::Paused { wait, until: time(-1) },
+        Record::TimerMoved { wait, due: time(64) },
         Record::Migrated { definition: 128 },
         Record::Folded(Box::new(folded)),
         Record::Held(held()),
         Record::Gone { message: 127 },
-        Record::Known { number: 8, name: "news".into(), id: "id-1".into(), until: 63 },
+        Record::Known { number: 8, name: "news".into(), id: "id-1".into(), until: time(63) },
         Record::Subscribed(sample::subscription()),
         Record::Unsubscribed { instance: InstanceId(4), wait },
         Record::Noted { start: START, variables: sample::values() },
@@ -163,12 +163,17 @@ fn letters() -> Vec<Letter> {
         delivered.clone(),
         Letter::Subscribe(signals),
         Letter::Unsubscribe { instance, wait },
-        Letter::Publish { message: message.clone(), again: true, published: 1, expires: None },
+        Letter::Publish {
+            message: message.clone(),
+            again: true,
+            published: time(1),
+            expires: None,
+        },
         Letter::Deliver {
             to,
             message: message.clone(),
-            published: 1,
-            expires: Some(2),
+            published: time(1),
+            expires: Some(time(2)),
             shared: Some(Shared { number: 7, upto: 5 }),
         },
         Letter::Broadcast {
@@ -181,7 +186,7 @@ fn letters() -> Vec<Letter> {
         Letter::Cancel { instance },
         Letter::Start { definition: name.into(), id: "id".into(), variables: variables.clone() },
         Letter::Trigger { start: START, variables },
-        Letter::Bury { message, published: 1, expires: None, reason: "too much".into() },
+        Letter::Bury { message, published: time(1), expires: None, reason: "too much".into() },
     ]
 }
 
@@ -198,7 +203,7 @@ fn call_failed_letters() -> Vec<Letter> {
 /// What messages to one instance have added.
 fn addressed() -> Vec<Record> {
     let (name, receiver, id) = ("news".into(), r#"{"key":"7"}"#.into(), "id-1".into());
-    let recognised = Record::Recognised { number: 8, name, receiver, id, until: 63 };
+    let recognised = Record::Recognised { number: 8, name, receiver, id, until: time(63) };
     let mails = addressed_letters().into_iter().map(Record::Deferred);
     [recognised].into_iter().chain(mails).collect()
 }
@@ -239,7 +244,7 @@ fn snapshot() -> Snapshot {
         created: created(),
         definition: 301,
         records: vec![Record::Suspended, Record::Migrated { definition: 128 }],
-        since: vec![(WaitId(9), 1_000), (WaitId(200), -1)],
+        since: vec![(WaitId(9), time(1_000)), (WaitId(200), time(-1))],
         state: (0..=255).collect(),
     }
 }
@@ -302,7 +307,7 @@ fn the_samples_have_entries_and_mails_of_every_kind() {
     };
     let ended = Record::Ended(Box::new(Folded {
         created: created(),
-        started: 1_000,
+        started: time(1_000),
         ending: Ending::Cancelled,
         variables: Vec::new(),
     }));

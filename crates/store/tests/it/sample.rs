@@ -1,7 +1,8 @@
 //! Events of every kind, by topic. The golden files hold them, so what is here stays; more can be
 //! added under another name.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
 use travertine_store::{Address, InstanceId};
 
 use travertine_kernel::{
@@ -635,13 +636,14 @@ fn options() -> Vec<Event> {
         limit: None,
         brings_variables: false,
     };
+    let millis = Duration::from_millis;
     let most = JobOptions {
         input: Arc::new(Map::default()),
         attempts: 300,
-        backoff: Some(Backoff { initial: 100, factor: 1.5, max: 3_600_000 }),
-        timeout: Some(1),
+        backoff: Some(Backoff { initial: millis(100), factor: 1.5, max: millis(3_600_000) }),
+        timeout: Some(millis(1)),
         deadline: Some(Timestamp::from_millis(1_767_225_600_000)),
-        heartbeat: Some(2_000),
+        heartbeat: Some(millis(2_000)),
         priority: Some(-9),
         limit: Some("card/7".into()),
         brings_variables: true,
@@ -736,12 +738,17 @@ pub(crate) fn messages() -> Vec<Message> {
         correlation: vec![("$to".into(), "order-1".into())],
         variables: vec![("text".into(), "hello".into())],
         id: Some("id-1".into()),
-        ttl: (delivery == Delivery::All).then_some(500),
+        ttl: (delivery == Delivery::All).then_some(Duration::from_millis(500)),
         consume,
         delivery,
         ..Message::new("news")
     };
     modes.into_iter().map(message).collect()
+}
+
+/// So many milliseconds after the beginning of 1970.
+pub(crate) fn time(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
 }
 
 /// A wait of an instance.
@@ -758,9 +765,9 @@ pub(crate) fn subscription() -> Subscription {
         name: "news".into(),
         correlation: vec![("key".into(), 7.into())],
         element: "receive".into(),
-        since: 900,
+        since: time(900),
         place: 3,
-        created: 800,
+        created: time(800),
         after: 5,
         had: vec![7, 9],
     }

@@ -1,5 +1,7 @@
 //! Instances of many shapes, each stopped where it has something particular to keep.
 
+use std::time::Duration;
+
 use travertine_kernel::{Command, Decision, Event, Instance, Plan, WaitFor, handle};
 use travertine_testkit::{Scenario, assignments};
 use travertine_value::{Name, time::Timestamp};
@@ -50,7 +52,7 @@ fn function() -> Vec<Event> {
                 Decision::Ask {
                     key: key("sleep"),
                     input: None,
-                    on: WaitFor::Timer { due: now.after_millis(1_000), repeat: None },
+                    on: WaitFor::Timer { due: now.after(Duration::from_secs(1)), repeat: None },
                 },
                 Decision::Drop { operation: 1 },
             ],

@@ -13,7 +13,7 @@ use travertine_store::{
     Batch, Deployed, Deployment, Entry, Fold, Mail, MailId, Resource, ShardId, SqliteStore, Store,
     sqlite::Options,
 };
-use travertine_value::Name;
+use travertine_value::{Name, time::Timestamp};
 
 const VERSIONS: [&str; 3] = ["v1", "v2", "v3"];
 /// The tables of the newest views, which are made again where they are older.
@@ -29,7 +29,7 @@ fn entry(seq: u64, instance: u64, previous: u64) -> Entry {
         seq,
         instance: InstanceId(instance),
         previous,
-        at: 1_790_000_000_000,
+        at: Timestamp::from_millis(1_790_000_000_000),
         body: vec![1, 2, 255],
     }
 }
@@ -50,7 +50,7 @@ fn deployment() -> Deployment {
     };
     Deployment {
         number: 1,
-        at: 5,
+        at: Timestamp::from_millis(5),
         resources: vec![Resource { name: String::from("a.bpmn"), body: b"<a/>".to_vec() }],
         definitions: vec![definition(1, "order"), definition(2, "refund")],
     }

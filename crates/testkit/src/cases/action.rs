@@ -1,5 +1,7 @@
 //! What steps do.
 
+use std::time::Duration;
+
 use travertine_bpmn::CORRELATION_KEY;
 use travertine_kernel::{Assignments, Role, View, WaitFor, plan::Element};
 use travertine_runtime::{Address, Error, InstanceId, Live, Message, Receipt, Start, StartOn};
@@ -134,7 +136,7 @@ impl World<'_> {
             message.correlation = key.into_iter().collect();
             message.variables = variables;
             // Camunda 7 holds no messages.
-            message.ttl = self.is_camunda().then_some(0);
+            message.ttl = self.is_camunda().then_some(Duration::ZERO);
             return match self.sandbox.publish(message).map_err(text)? {
                 Receipt::Dropped => Err(format!("nobody waits for message {}", step.name)),
                 Receipt::Received(_)

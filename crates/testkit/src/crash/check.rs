@@ -99,7 +99,9 @@ fn help(engine: &Engine, left: &[InstanceRow]) -> Result<(), Error> {
         engine.retry(InstanceId(row.id), None).wait()?;
     }
     for job_type in ["work", "first", "second"] {
-        for job in super::load::block_on(engine.activate(job_type, "helper", 10_000, 1_000, &[]))? {
+        let second = Duration::from_secs(1);
+        for job in super::load::block_on(engine.activate(job_type, "helper", 10_000, second, &[]))?
+        {
             engine.complete(job.job, Vec::new()).wait()?;
         }
     }
@@ -445,7 +447,7 @@ fn jobs(engine: &Engine, ledger: &Ledger, wrong: &mut Vec<String>) -> Result<(),
         if *until > ledger.time && !ledger.about(row.instance).any(again) {
             let found = (row.state, row.until);
             // Whoever was given it later has not said so.
-            let leased = row.state == JobState::Leased && row.until >= Some(*until);
+            let leased = row.state == JobState::Leased && row.until >= Some(at(*until));
             if !leased {
                 wrong.push(format!("job {job} is with a worker until {until}, found {found:?}"));
             }

@@ -206,7 +206,7 @@ impl Client {
     fn jobs(&mut self) {
         let job_type = *self.random.of(&["work", "work", "first", "second"]).expect("not empty");
         let most = usize::try_from(1 + self.random.below(6)).expect("it is small");
-        let lease = 1 + i64::try_from(self.random.below(8_000)).expect("it is small");
+        let lease = Duration::from_millis(1 + self.random.below(8_000));
         let given = block_on(self.engine.activate(job_type, &self.name, most, lease, &[]));
         let given = match given {
             Ok(given) => given,
@@ -222,10 +222,10 @@ impl Client {
                 // Nobody hears of it again before the lease is over.
                 0..2 => {}
                 2..5 => {
-                    let backoff = i64::try_from(self.random.below(3_000)).expect("it is small");
+                    let backoff = Duration::from_millis(self.random.below(3_000));
                     self.fail(job, None, backoff);
                 }
-                5 => self.fail(job, Some(0), 0),
+                5 => self.fail(job, Some(0), Duration::ZERO),
                 _ => self.complete(job),
             }
         }
@@ -239,7 +239,7 @@ impl Client {
         );
     }
 
-    fn fail(&mut self, job: Address, retries: Option<u32>, backoff: i64) {
+    fn fail(&mut self, job: Address, retries: Option<u32>, backoff: Duration) {
         self.ask(
             |_| Act::Fail(job),
             |engine, _| {
@@ -399,8 +399,7 @@ impl Client {
     }
 
     fn pass_time(&mut self) {
-        let by = i64::try_from(self.random.below(4_000)).expect("it is small");
-        let now = self.engine.now().after_millis(by);
+        let now = self.engine.now().after(Duration::from_millis(self.random.below(4_000)));
         say(&format!("time {}", now.as_millis()));
         self.clock.set(now);
         self.engine.wake();
@@ -414,7 +413,7 @@ impl Client {
         let outcome = if self.random.below(2) == 0 {
             self.engine.fire_timer(at).wait()
         } else {
-            self.engine.move_timer(at, timer.due.saturating_sub(1_000)).wait()
+            self.engine.move_timer(at, timer.due.before(Duration::from_secs(1))).wait()
         };
         outcome.unwrap_or_else(|error| check(&error));
     }

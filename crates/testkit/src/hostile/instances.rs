@@ -1,17 +1,21 @@
 //! Instances that grow, loop or multiply.
 
+use std::time::Duration;
+
 use travertine_kernel::Assignments;
 use travertine_runtime::engine::File;
 
 use super::{Case, What, bpmn, process};
 
-const DAY: i64 = 86_400_000;
+const TWO_SECONDS: Duration = Duration::from_secs(2);
+const DAY: Duration = Duration::from_hours(24);
+const YEAR: Duration = Duration::from_hours(365 * 24);
 
 pub(super) const CASES: &[Case] = &[
     Case { name: "a-billion-tokens-at-once", what: What::Model(quantity, none, &[]) },
     Case {
         name: "a-billion-tokens-behind-a-timer",
-        what: What::Model(late_quantity, none, &[2_000]),
+        what: What::Model(late_quantity, none, &[TWO_SECONDS]),
     },
     Case { name: "a-billion-tasks", what: What::Model(tasks, billion, &[]) },
     Case { name: "a-billion-rounds-in-turn", what: What::Model(rounds, billion, &[]) },
@@ -30,9 +34,9 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "new-variables-for-ever", what: What::Model(new_names, none, &[]) },
     Case {
         name: "a-start-every-millisecond-a-year-late",
-        what: What::Model(starts, none, &[365 * DAY]),
+        what: What::Model(starts, none, &[YEAR]),
     },
-    Case { name: "a-cycle-a-year-late", what: What::Model(cycle, none, &[365 * DAY, DAY]) },
+    Case { name: "a-cycle-a-year-late", what: What::Model(cycle, none, &[YEAR, DAY]) },
     Case { name: "an-error-that-is-thrown-for-ever", what: What::Model(errors, none, &[]) },
 ];
 

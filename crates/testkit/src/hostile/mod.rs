@@ -32,7 +32,7 @@ pub struct Case {
 enum What {
     /// Files that are deployed; the instance `bad` of the process `bad`, if there is one; how far the clock is then
     /// put forward, in milliseconds.
-    Model(fn() -> Vec<File>, fn() -> Assignments, &'static [i64]),
+    Model(fn() -> Vec<File>, fn() -> Assignments, &'static [Duration]),
     /// Expressions of a language.
     Expressions(&'static str, fn() -> Vec<String>),
 }
@@ -118,7 +118,7 @@ pub fn run(case: &Case, dir: &Path) -> Result<Fate, String> {
 fn on_store(
     files: &[File],
     variables: Assignments,
-    later: &[i64],
+    later: &[Duration],
     dir: &Path,
 ) -> Result<Fate, Error> {
     let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_700_000_000_000)));
@@ -160,7 +160,7 @@ fn on_store(
     }
     let mut rests = engine.settle(PATIENCE)?;
     for by in later {
-        clock.set(engine.now().after_millis(*by));
+        clock.set(engine.now().after(*by));
         engine.wake();
         rests = engine.settle(PATIENCE)?;
     }

@@ -180,8 +180,8 @@ impl fmt::Display for Explored {
     }
 }
 
-/// Longer than any scenario takes, in milliseconds.
-const FOR_EVER: i64 = 1 << 50;
+/// Longer than any scenario takes.
+const FOR_EVER: Duration = Duration::from_millis(1 << 50);
 
 /// How shards behave while a scenario is explored.
 #[derive(Clone, Debug)]
@@ -199,10 +199,7 @@ impl Conditions {
     /// what a shard tells itself; nothing in memory that can be read again.
     pub fn all() -> [Self; 3] {
         // Longer than any scenario, which relies on it.
-        let settings = Settings {
-            known_for: Duration::from_millis(FOR_EVER.cast_unsigned()),
-            ..Settings::default()
-        };
+        let settings = Settings { known_for: FOR_EVER, ..Settings::default() };
         let small = Settings { batch_entries: 1, ..settings.clone() };
         let forgetful = Settings { instances_max: 0, snapshot_bytes: 0, ..settings.clone() };
         [

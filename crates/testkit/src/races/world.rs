@@ -180,7 +180,7 @@ impl World {
     }
 
     fn next_due(&self) -> Option<Timestamp> {
-        let end = DAWN.after_millis(FOR_EVER);
+        let end = DAWN.after(FOR_EVER);
         let dues = self.shards.iter().filter_map(Shard::next_due);
         dues.filter(|it| *it > self.now && *it < end).min()
     }

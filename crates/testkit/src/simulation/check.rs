@@ -178,7 +178,7 @@ impl World {
                         // Those who waited have it.
                         Delivery::AfterWait => false,
                         Delivery::AfterCreate => {
-                            live.state.started.is_some_and(|it| it.as_millis() <= held.published)
+                            live.state.started.is_some_and(|it| it <= held.published)
                         }
                         Delivery::All => true,
                     };

@@ -336,7 +336,7 @@ impl World {
                 message.ttl = self
                     .random
                     .percent(30)
-                    .then(|| i64::try_from(self.random.below(1_200_000)).expect("it is small"));
+                    .then(|| Duration::from_millis(self.random.below(1_200_000)));
                 if self.random.percent(30) {
                     message.consume = Consume::All;
                 }
@@ -377,8 +377,8 @@ impl World {
             let lease = if process {
                 Lease::Process
             } else {
-                let span = i64::try_from(self.random.below(900_000)).expect("it is small");
-                let until = self.now.after_millis(1 + span).as_millis();
+                let span = Duration::from_millis(1 + self.random.below(900_000));
+                let until = self.now.after(span);
                 Lease::Until { worker: "w".into(), until }
             };
             let job = offer.job;
@@ -412,7 +412,7 @@ impl World {
                 self.ask_at(job.instance, Asked::Other, PutBackRequest { job });
             }
             16..18 => {
-                let until = self.now.after_millis(1_000_000).as_millis();
+                let until = self.now.after(Duration::from_secs(1_000));
                 let asked = Asked::Record(job.instance, "leased");
                 self.ask_at(job.instance, asked, ExtendRequest { job, until });
                 self.clients.hands.push((job, process));
@@ -516,8 +516,8 @@ impl World {
                 if self.random.percent(30) {
                     self.ask_at(id, Asked::Close(timer), FireTimerRequest { timer });
                 } else {
-                    let span = i64::try_from(self.random.below(7_200_000)).expect("it is small");
-                    let due = self.now.after_millis(span).as_millis();
+                    let span = Duration::from_millis(self.random.below(7_200_000));
+                    let due = self.now.after(span);
                     let asked = Asked::Record(id, "moved");
                     self.ask_at(id, asked, MoveTimerRequest { timer, due });
                 }

@@ -167,18 +167,18 @@ impl World {
     fn pass_time(&mut self) {
         let due = self.seats.iter().filter_map(|it| it.shard.next_due()).min();
         let jump = self.random.percent(50);
-        let some = i64::try_from(self.random.below(600_000)).expect("it is small");
+        let some = Duration::from_millis(self.random.below(600_000));
         self.now = match due {
             Some(due) if jump => self.now.max(due),
-            _ => self.now.after_millis(some),
+            _ => self.now.after(some),
         };
         self.say(|| format!("it is {}", self.now));
     }
 
     pub(super) fn tick(&mut self, seat: usize) {
         // Clocks of owners differ by a little.
-        let late = i64::try_from(self.random.below(3)).expect("it is small");
-        self.seats[seat].shard.tick(self.now.after_millis(-late));
+        let late = Duration::from_millis(self.random.below(3));
+        self.seats[seat].shard.tick(self.now.before(late));
     }
 
     pub(super) fn work(&mut self, seat: usize) {

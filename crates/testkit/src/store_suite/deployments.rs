@@ -3,7 +3,7 @@
 use travertine_store::{Deployed, Deployment, Error, Resource, Store};
 use travertine_value::Name;
 
-use super::Promise;
+use super::{Promise, rows::time};
 
 pub(super) const PROMISES: &[Promise] = &[
     ("deployments are read back in order", reads_back),
@@ -37,7 +37,7 @@ fn file(name: &str) -> Resource {
 fn two() -> [Deployment; 2] {
     let first = Deployment {
         number: 1,
-        at: 100,
+        at: time(100),
         resources: vec![file("a"), file("form"), file("b")],
         definitions: vec![
             deployed(1, "order", 1, 0),
@@ -47,7 +47,7 @@ fn two() -> [Deployment; 2] {
     };
     let second = Deployment {
         number: 2,
-        at: 200,
+        at: time(200),
         resources: vec![file("c")],
         definitions: vec![deployed(4, "order", 2, 0)],
     };
@@ -81,7 +81,7 @@ fn any_names(store: &dyn Store) {
         .zip(names)
         .map(|(key, name)| Deployed { tag: Some(Name::from(name)), ..deployed(key, name, 1, 0) });
     let resources = names.map(file).to_vec();
-    let all = Deployment { number: 1, at: 1, resources, definitions: definitions.collect() };
+    let all = Deployment { number: 1, at: time(1), resources, definitions: definitions.collect() };
     store.deploy(&all).unwrap();
     assert_eq!(store.deployments(0).unwrap(), [all]);
 }
@@ -106,7 +106,7 @@ fn conflicts(store: &dyn Store) {
     let both = deploy_two(store);
     let new = |number, definitions: &[Deployed]| Deployment {
         number,
-        at: 300,
+        at: time(300),
         resources: vec![file("d")],
         definitions: definitions.to_vec(),
     };
@@ -149,7 +149,7 @@ fn removes(store: &dyn Store) {
     assert_eq!(store.deployments(0).unwrap(), [first, second]);
     let again = Deployment {
         number: 3,
-        at: 300,
+        at: time(300),
         resources: vec![file("c")],
         definitions: vec![deployed(5, "order", 2, 0)],
     };
@@ -163,7 +163,7 @@ fn keeps_imported(store: &dyn Store) {
     let all = vec![deployed(1, "order", 1, 0), decision(2, "order", 1), decision(3, "tax", 2)];
     let mut deployment = Deployment {
         number: 1,
-        at: 100,
+        at: time(100),
         resources: vec![file("order.bpmn"), file("order.dmn"), file("tax.dmn")],
         definitions: all,
     };
@@ -178,7 +178,7 @@ fn keeps_imported(store: &dyn Store) {
 fn keeps_unlisted(store: &dyn Store) {
     let deployment = Deployment {
         number: 1,
-        at: 100,
+        at: time(100),
         resources: vec![file("a.bpmn"), file("rules.DMN"), file("b.bpmn")],
         definitions: vec![deployed(1, "order", 1, 0)],
     };

@@ -7,7 +7,7 @@ use travertine_store::{
 };
 use travertine_value::Name;
 
-use super::rows;
+use super::rows::{self, time};
 
 /// The entries of a batch.
 pub const BATCH: u64 = 3;
@@ -144,7 +144,7 @@ fn entry(seq: Seq, body: usize) -> Entry {
     let instance = SHARD.instance((seq - 1) / INSTANCE + 1, 4);
     let previous = if (seq - 1).is_multiple_of(INSTANCE) { 0 } else { seq - 1 };
     let body = seq.to_le_bytes().into_iter().cycle().take(body).collect();
-    Entry { seq, instance: InstanceId(instance), previous, at: 5, body }
+    Entry { seq, instance: InstanceId(instance), previous, at: time(5), body }
 }
 
 fn mail(number: u64) -> Mail {
@@ -181,7 +181,7 @@ fn fold(instance: u64) -> Fold {
 fn deployment(number: u64) -> Deployment {
     Deployment {
         number,
-        at: 7,
+        at: time(7),
         resources: vec![Resource { name: String::from("a.bpmn"), body: vec![60; 5_000] }],
         definitions: vec![Deployed {
             key: number,

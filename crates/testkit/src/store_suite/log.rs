@@ -1,11 +1,13 @@
 //! Promises about the log and the mails.
 
 use std::thread;
-use travertine_store::InstanceId;
 
-use travertine_store::{Batch, Claim, Entry, Error, Fold, Mail, MailId, ShardId, Store};
+use travertine_store::{
+    Batch, Claim, Entry, Error, Fold, InstanceId, Mail, MailId, ShardId, Store,
+};
+use travertine_value::time::Timestamp;
 
-use super::{Promise, batch, claim, entry};
+use super::{Promise, batch, claim, entry, rows::time};
 
 pub(super) const PROMISES: &[Promise] = &[
     ("a new store is empty", new_is_empty),
@@ -63,9 +65,15 @@ fn new_is_empty(store: &dyn Store) {
 
 fn reads_back(store: &dyn Store) {
     let claim = claim(store, 2);
-    let one = Entry { seq: 1, instance: InstanceId(6), previous: 0, at: -5, body: vec![0, 255, 7] };
-    let two =
-        Entry { seq: 2, instance: InstanceId(0), previous: 0, at: i64::MAX, body: Vec::new() };
+    let one =
+        Entry { seq: 1, instance: InstanceId(6), previous: 0, at: time(-5), body: vec![0, 255, 7] };
+    let two = Entry {
+        seq: 2,
+        instance: InstanceId(0),
+        previous: 0,
+        at: Timestamp::MAX,
+        body: Vec::new(),
+    };
     store.append(&claim, &[batch(vec![one.clone(), two.clone()])]).unwrap();
     assert_eq!(entries(store, 2), [one, two]);
     assert_eq!(store.last(ShardId(2)).unwrap(), 2);

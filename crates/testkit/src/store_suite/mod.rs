@@ -10,9 +10,10 @@ pub mod rows;
 mod views;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use travertine_store::InstanceId;
 
-use travertine_store::{Batch, Claim, Entry, Seq, ShardId, Store};
+use travertine_store::{Batch, Claim, Entry, InstanceId, Seq, ShardId, Store};
+
+use rows::time;
 
 /// A promise in words, and what holds a store of four shards, with nothing in it, to it.
 pub type Promise = (&'static str, fn(&dyn Store));
@@ -46,7 +47,7 @@ pub fn entry(seq: Seq, instance: u64, previous: Seq) -> Entry {
         seq,
         instance: InstanceId(instance),
         previous,
-        at: 1_000 + i64::try_from(seq).unwrap_or(0),
+        at: time(1_000 + i64::try_from(seq).unwrap_or(0)),
         body,
     }
 }

@@ -8,7 +8,12 @@ use travertine_store::{
         SubscriptionKind, SubscriptionRow, TaskRow, TaskState, TimerRow, VariableRow,
     },
 };
-use travertine_value::Name;
+use travertine_value::{Name, time::Timestamp};
+
+/// So many milliseconds after the beginning of 1970.
+pub fn time(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
 
 /// A running instance.
 pub fn instance(id: u64) -> InstanceRow {
@@ -21,7 +26,7 @@ pub fn instance(id: u64) -> InstanceRow {
         version: 1,
         version_tag: None,
         state: InstanceState::Running,
-        started: 100,
+        started: time(100),
         ended: None,
         parent: None,
         root: id,
@@ -46,7 +51,7 @@ pub fn element(instance: u64, token: u64) -> ElementRow {
         scope: None,
         scope_visit: 0,
         incident: None,
-        since: 100,
+        since: time(100),
     }
 }
 
@@ -74,7 +79,7 @@ pub fn job(instance: u64, wait: u64) -> JobRow {
         listener: None,
         error: None,
         error_code: None,
-        created: 100,
+        created: time(100),
         ended: None,
         by: None,
     }
@@ -97,7 +102,7 @@ pub fn task(instance: u64, wait: u64) -> TaskRow {
         priority: 50,
         form: None,
         fields: Name::from("{}"),
-        created: 100,
+        created: time(100),
         state: TaskState::Open,
         ended: None,
         by: None,
@@ -112,7 +117,7 @@ pub fn timer(instance: u64, wait: u64, due: i64) -> TimerRow {
         definition: Name::from("order"),
         element: Name::from("late"),
         visit: 3,
-        due,
+        due: time(due),
         body: Vec::new(),
     }
 }
@@ -128,7 +133,7 @@ pub fn subscription(instance: u64, wait: u64, keeper: u16) -> SubscriptionRow {
         element: Name::from("receive"),
         correlation: Name::from(r#"{"order":1}"#),
         body: vec![1, 2],
-        created: 100,
+        created: time(100),
     }
 }
 
@@ -146,7 +151,7 @@ pub fn incident(instance: u64, token: u64) -> IncidentRow {
         listener: None,
         code: None,
         message: Name::from("no answer"),
-        since: 100,
+        since: time(100),
         ended: None,
         by: None,
     }
@@ -156,7 +161,7 @@ pub fn incident(instance: u64, token: u64) -> IncidentRow {
 pub fn past_job(instance: u64, wait: u64) -> JobRow {
     JobRow {
         state: JobState::Completed,
-        ended: Some(200),
+        ended: Some(time(200)),
         by: Some(Name::from("ann")),
         ..job(instance, wait)
     }
@@ -166,7 +171,7 @@ pub fn past_job(instance: u64, wait: u64) -> JobRow {
 pub fn past_task(instance: u64, wait: u64) -> TaskRow {
     TaskRow {
         state: TaskState::Completed,
-        ended: Some(300),
+        ended: Some(time(300)),
         by: Some(Name::from("bob")),
         ..task(instance, wait)
     }
@@ -174,7 +179,7 @@ pub fn past_task(instance: u64, wait: u64) -> TaskRow {
 
 /// An incident that was resolved.
 pub fn past_incident(instance: u64, number: u64) -> IncidentRow {
-    IncidentRow { number, ended: Some(400), by: None, ..incident(instance, 2) }
+    IncidentRow { number, ended: Some(time(400)), by: None, ..incident(instance, 2) }
 }
 
 /// A message that waits.
@@ -185,7 +190,7 @@ pub fn message(id: u64, name: &str) -> MessageRow {
         message_id: None,
         correlation: Name::from("{}"),
         body: vec![3],
-        published: 100,
+        published: time(100),
         expires: None,
         dead: None,
         reason: None,

@@ -14,9 +14,9 @@ use travertine_store::{
         TaskState, VariableRow,
     },
 };
-use travertine_value::{Name, Value};
+use travertine_value::{Name, Value, time::Timestamp};
 
-use super::{Promise, batch, claim, entry, rows};
+use super::{Promise, batch, claim, entry, rows, rows::time};
 use crate::random::Random;
 
 pub(super) const PROMISES: &[Promise] = &[
@@ -107,8 +107,8 @@ fn reads_back(store: &dyn Store) {
             definition_key: 7,
             version: 3,
             state: InstanceState::Failed,
-            started: -1,
-            ended: Some(i64::MAX),
+            started: time(-1),
+            ended: Some(Timestamp::MAX),
             parent: Some((4, 9)),
             root: 4,
             incidents: 2,
@@ -136,7 +136,7 @@ fn reads_back(store: &dyn Store) {
         }),
         Row::Job(JobRow {
             state: JobState::Leased,
-            until: Some(5),
+            until: Some(time(5)),
             worker: Some(name("w")),
             priority: -3,
             listener: Some(name("end")),
@@ -147,8 +147,8 @@ fn reads_back(store: &dyn Store) {
         Row::Task(TaskRow {
             label: Some(name("Approve")),
             assignee: Some(name("ann")),
-            due: Some(1),
-            follow_up: Some(2),
+            due: Some(time(1)),
+            follow_up: Some(time(2)),
             form: Some(name("f")),
             ..rows::task(8, 2)
         }),
@@ -188,7 +188,7 @@ fn replaces(store: &dyn Store) {
     put(store, &claim, &one_of_each(4));
     let ended = InstanceRow {
         state: InstanceState::Completed,
-        ended: Some(500),
+        ended: Some(time(500)),
         business_id: Some(name("x")),
         ..rows::instance(4)
     };
@@ -266,13 +266,13 @@ fn removes(store: &dyn Store) {
 fn expires(store: &dyn Store) {
     let (zero, one) = (ready(store, 0, 1), ready(store, 1, 1));
     let ended = |instance, wait, at| {
-        Row::Task(TaskRow { ended: Some(at), ..rows::past_task(instance, wait) })
+        Row::Task(TaskRow { ended: Some(time(at)), ..rows::past_task(instance, wait) })
     };
     put(store, &zero, &[ended(4, 1, 100), ended(4, 2, 200), ended(8, 1, 99)]);
     put(store, &one, &[ended(5, 1, 50)]);
     put(store, &zero, &[Row::Job(rows::past_job(4, 3)), Row::Task(rows::task(4, 9))]);
     // What was put just before goes, too; what another shard has does not.
-    let changes = [Change::Put(ended(4, 5, 10)), Change::Expire(Table::PastTasks, 200)];
+    let changes = [Change::Put(ended(4, 5, 10)), Change::Expire(Table::PastTasks, time(200))];
     change(store, &zero, &changes);
     assert_eq!(all(store, Table::PastTasks), [ended(4, 2, 200), ended(5, 1, 50)]);
     assert_eq!(all(store, Table::Tasks).len(), 1);
@@ -281,8 +281,8 @@ fn expires(store: &dyn Store) {
 
 fn eras(store: &dyn Store) {
     let claim = ready(store, 0, 1);
-    let task = |wait, created| Row::Task(TaskRow { created, ..rows::task(4, wait) });
-    let past = |wait, created| Row::Task(TaskRow { created, ..rows::past_task(4, wait) });
+    let task = |wait, at| Row::Task(TaskRow { created: time(at), ..rows::task(4, wait) });
+    let past = |wait, at| Row::Task(TaskRow { created: time(at), ..rows::past_task(4, wait) });
     put(store, &claim, &[task(1, 10), past(2, 20), task(3, 30), past(4, 40), past(5, 50)]);
     put(store, &claim, &[Row::Instance(rows::instance(4))]);
     let search = |era| Search::of(Table::Tasks).of_era(era).counted().limit(2);
@@ -618,8 +618,8 @@ fn many(store: &dyn Store) -> Claim {
             state: InstanceState::Failed,
             definition: name("refund"),
             version: 2,
-            started: 200,
-            ended: Some(300),
+            started: time(200),
+            ended: Some(time(300)),
             parent: Some((4, 1)),
             root: 4,
             ..rows::instance(8)
@@ -627,7 +627,7 @@ fn many(store: &dyn Store) -> Claim {
         Row::Instance(InstanceRow { state: InstanceState::Suspended, ..rows::instance(12) }),
         Row::Instance(InstanceRow {
             state: InstanceState::Completed,
-            ended: Some(400),
+            ended: Some(time(400)),
             ..rows::instance(16)
         }),
         Row::Element(ElementRow { element: name("pack"), ..rows::element(12, 2) }),
@@ -635,7 +635,7 @@ fn many(store: &dyn Store) -> Claim {
         Row::Job(JobRow { state: JobState::Failed, job_type: name("mail"), ..rows::job(8, 3) }),
         Row::Task(TaskRow {
             assignee: Some(name("ann")),
-            due: Some(50),
+            due: Some(time(50)),
             candidate_users: name(r#"["bob","\u0063y"]"#),
             candidate_groups: name(r#"["staff"]"#),
             ..rows::task(8, 4)
@@ -648,7 +648,7 @@ fn many(store: &dyn Store) -> Claim {
             ..rows::subscription(12, 6, 0)
         }),
         Row::Message(MessageRow {
-            dead: Some(500),
+            dead: Some(time(500)),
             reason: Some(name("late")),
             ..rows::message(12, "stop")
         }),
@@ -682,12 +682,12 @@ fn filters(store: &dyn Store) {
         (Filter::State(vec![]), &[]),
         (Filter::BusinessId(name("a")), &[4]),
         (Filter::BusinessId(name("")), &[]),
-        (Filter::Started(None, Some(200)), &[4, 12, 16]),
-        (Filter::Started(Some(200), None), &[8]),
+        (Filter::Started(None, Some(time(200))), &[4, 12, 16]),
+        (Filter::Started(Some(time(200)), None), &[8]),
         (Filter::Started(None, None), &[4, 8, 12, 16]),
         (Filter::Ended(None, None), &[8, 16]),
-        (Filter::Ended(Some(300), Some(400)), &[8]),
-        (Filter::Ended(Some(301), None), &[16]),
+        (Filter::Ended(Some(time(300)), Some(time(400))), &[8]),
+        (Filter::Ended(Some(time(301)), None), &[16]),
         (Filter::HasIncidents(true), &[4]),
         (Filter::HasIncidents(false), &[8, 12, 16]),
         (Filter::Variable(name("total"), name("12.50")), &[4, 8]),
@@ -732,9 +732,9 @@ fn filters(store: &dyn Store) {
         (Table::Tasks, Filter::CandidateUser(name("staff")), &[]),
         (Table::Tasks, Filter::CandidateGroup(name("staff")), &[8]),
         (Table::Tasks, Filter::Due(None, None), &[8]),
-        (Table::Tasks, Filter::Due(None, Some(50)), &[]),
-        (Table::Timers, Filter::Due(Some(900), Some(950)), &[4, 8]),
-        (Table::Timers, Filter::Due(Some(950), None), &[0, 12]),
+        (Table::Tasks, Filter::Due(None, Some(time(50))), &[]),
+        (Table::Timers, Filter::Due(Some(time(900)), Some(time(950))), &[4, 8]),
+        (Table::Timers, Filter::Due(Some(time(950)), None), &[0, 12]),
         (Table::Subscriptions, Filter::Kind(SubscriptionKind::Signal), &[12]),
     ];
     for (table, filter, expected) in others {

@@ -165,7 +165,7 @@ fn nothing_rings_after_a_shutdown_and_nothing_is_lost_by_it() {
     drop(begun);
     engine.shutdown().unwrap();
     let last = store.last(ShardId(0)).unwrap();
-    clock.set(Timestamp::from_millis(1_000_000).after_millis(7_200_000));
+    clock.set(Timestamp::from_millis(1_000_000).after(Duration::from_hours(2)));
     assert_eq!(store.last(ShardId(0)).unwrap(), last);
     let engine = open(&store, &plan, &clock);
     let begun = engine.start(run(1)).id("a").wait().unwrap();

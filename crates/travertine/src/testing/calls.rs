@@ -297,14 +297,13 @@ pub fn context() -> ActivityContext {
 /// let env = env.open();
 /// let began = env.now();
 /// env.start("a", boils()).await?.result().await?;
-/// assert_eq!(env.now(), began.after_millis(4 * 60_000));
+/// assert_eq!(env.now(), began.after(Duration::from_mins(4)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```
 pub async fn sleep(time: Duration) {
     let life = here().life;
-    let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-    let due = life.clock.now().after_millis(millis);
+    let due = life.clock.now().after(time);
     if !time.is_zero() {
         life.wait_until(Some(due)).await;
     }

@@ -51,7 +51,7 @@ const SKIPS_MAX: u32 = 100_000;
 /// env.advance(Duration::from_hours(7)).await?;
 /// env.crash(); // The engine is opened again, on what was written.
 /// assert_eq!(run.result().await?, 8);
-/// assert_eq!(env.now(), began.after_millis(8 * 3_600_000));
+/// assert_eq!(env.now(), began.after(Duration::from_hours(8)));
 /// assert_eq!(env.journal("nap-1")[1], "asks for sleep");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
@@ -375,8 +375,7 @@ impl TestEngine {
     /// # }).unwrap();
     /// ```
     pub async fn advance(&self, time: Duration) -> Result<(), Error> {
-        let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-        let end = self.now().after_millis(millis);
+        let end = self.now().after(time);
         while let Some(due) = self.rest().await?.filter(|it| *it <= end) {
             self.skip_to(due);
         }

@@ -157,7 +157,8 @@ impl World {
 
     fn ask_about_messages(&self) {
         let engine = &self.engine;
-        let message = |ttl: i64| Message { ttl: Some(ttl), ..Message::new("news") };
+        let message =
+            |ttl| Message { ttl: Some(Duration::from_millis(ttl)), ..Message::new("news") };
         let publish = |message| engine.ask(PublishRequest { message }).wait();
         assert_eq!(publish(message(0)), Ok(Receipt::Dropped));
         let how = How::default();
@@ -183,16 +184,19 @@ impl World {
     fn ask_about_jobs(&self) {
         let engine = &self.engine;
         let lease = |job, lease| engine.ask(LeaseRequest { job, lease, names: Vec::new() }).wait();
-        let until = engine.now().after_millis(60_000).as_millis();
+        let until = engine.now().after(Duration::from_mins(1));
         let job = self.start("job");
         let leased = lease(job, Lease::Until { worker: "w".into(), until }).unwrap();
         assert_eq!(leased.map(|it| it.job), Some(job));
-        engine.ask(ExtendRequest { job, until: until + 1 }).wait().unwrap();
+        engine
+            .ask(ExtendRequest { job, until: until.after(Duration::from_millis(1)) })
+            .wait()
+            .unwrap();
         let failure = JobFailure { retries: Some(2), ..JobFailure::new("no") };
         let fail = FailRequest { job, failure: Box::new(failure), kind: None };
         engine.ask(fail).wait().unwrap();
         let (jobs, names) = (vec![job], Vec::new().into());
-        let until = until + 2;
+        let until = until.after(Duration::from_millis(2));
         let lease_all = Lease::Until { worker: "w".into(), until };
         let lease_all = LeaseAllRequest { jobs, lease: lease_all, names, bytes_max: Some(10_000) };
         assert_eq!(engine.ask(lease_all).wait().unwrap().len(), 1);
@@ -230,7 +234,7 @@ impl World {
         let complete = CompleteRequest { to: task, variables: Vec::new() };
         engine.ask(complete).wait().unwrap();
         let timer = self.start("timer");
-        let due = engine.now().after_millis(3_600_000).as_millis();
+        let due = engine.now().after(Duration::from_hours(1));
         engine.ask(MoveTimerRequest { timer, due }).wait().unwrap();
         engine.ask(FireTimerRequest { timer }).wait().unwrap();
         assert!(engine.ask(DescribeRequest { instance: timer.instance }).wait().unwrap().has_ended);

@@ -203,7 +203,7 @@ impl World {
     fn go_on(&mut self) {
         for job_type in ["check", "wrap"] {
             for offer in self.board.take(&job_type.into(), 100, self.now) {
-                let until = self.now.after_millis(10_000).as_millis();
+                let until = self.now.after(Duration::from_secs(10));
                 let lease = Lease::Until { worker: "w".into(), until };
                 let job = offer.job;
                 hear(self.shard(job.instance), |it| {
@@ -215,7 +215,7 @@ impl World {
                 self.pump();
             }
         }
-        self.now = self.now.after_millis(15_000);
+        self.now = self.now.after(Duration::from_secs(15));
         for shard in &mut self.shards {
             shard.tick(self.now);
         }
@@ -389,7 +389,7 @@ fn what_a_failed_turn_has_changed_around_its_instance_is_taken_back() {
     let mut world = World::new();
     let (keeper, id) = waits_to_be_paid(&mut world);
     world.publish("paid", "nobody");
-    let expires = Message { ttl: Some(60_000), ..Message::new("paid") };
+    let expires = Message { ttl: Some(Duration::from_mins(1)), ..Message::new("paid") };
     let to = vec![("$to".into(), "somebody".into())];
     hear(&mut world.shards[keeper], |it| {
         it.publish(Message { correlation: to, ..expires }).unwrap();
@@ -415,7 +415,9 @@ fn what_a_failed_turn_has_changed_around_its_instance_is_taken_back() {
         for number in held {
             shard.messages.let_go(number, &mut shard.alarms, &mut shard.views);
         }
-        shard.alarms.set(now.after_millis(5), Alarm::Wait(live.address(WaitId(99))));
+        shard
+            .alarms
+            .set(now.after(Duration::from_millis(5)), Alarm::Wait(live.address(WaitId(99))));
         shard.alarms.forget(live.id);
         for watcher in shard.watchers.take(live.id) {
             let ended = Ended { ending: Ending::Completed, variables: Vec::new() };

@@ -17,7 +17,7 @@ pub(crate) enum Case {
     /// A timer rings for a token: instance and wait.
     Timer(Address),
     /// A timer starts an instance: of which start event, and when it was due.
-    Start(StartKey, i64),
+    Start(StartKey, Timestamp),
     /// A mail is there.
     Mail(MailId),
     /// An attempt at an activity has ended: instance and wait.
@@ -42,7 +42,7 @@ impl Case {
     pub(in crate::shard) fn alarm(due: Timestamp, alarm: Alarm) -> Option<Self> {
         match alarm {
             Alarm::Wait(at) => Some(Self::Timer(at)),
-            Alarm::Start(start) => Some(Self::Start(start, due.as_millis())),
+            Alarm::Start(start) => Some(Self::Start(start, due)),
             Alarm::Attempt(at) => Some(Self::Attempt(at)),
             Alarm::Job(..) | Alarm::Message(_) | Alarm::Limit | Alarm::Throttle => None,
         }
@@ -66,7 +66,7 @@ impl Case {
             Self::Timer(Address { instance, wait }) => (0, [instance.0, wait.0, 0]),
             Self::Start(StartKey { definition, node, position }, due) => {
                 let place = u64::from(node) << 32 | u64::from(position);
-                (1, [definition, place, due.cast_unsigned()])
+                (1, [definition, place, due.as_millis().cast_unsigned()])
             }
             Self::Mail(MailId { from, number }) => (2, [u64::from(from.0), number, 0]),
             Self::Attempt(Address { instance, wait }) => (3, [instance.0, wait.0, 0]),
@@ -84,7 +84,8 @@ impl Case {
             1 => {
                 let node = u32::try_from(two >> 32).ok()?;
                 let position = u32::try_from(two & u64::from(u32::MAX)).ok()?;
-                Self::Start(StartKey { definition: one, node, position }, three.cast_signed())
+                let due = Timestamp::from_millis(three.cast_signed());
+                Self::Start(StartKey { definition: one, node, position }, due)
             }
             2 => Self::Mail(MailId { from: ShardId(u16::try_from(one).ok()?), number: two }),
             3 => Self::Attempt(Address { instance: InstanceId(one), wait: WaitId(two) }),

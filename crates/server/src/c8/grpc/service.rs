@@ -37,7 +37,7 @@ use super::{
     stream::{Answers, Unfold, batches},
 };
 use crate::{
-    c8::trace_of,
+    c8::{span, trace_of},
     desk::{Arrival, Ask, Create, Created, Desk, Failure, Publish, Spot, Step, Which},
 };
 
@@ -78,10 +78,10 @@ impl Gateway for Service {
         let ask = Ask {
             job_type: it.r#type.into(),
             worker: Name::from(it.worker.as_str()),
-            lease_ms: it.timeout,
+            lease: span(it.timeout),
             most: usize::try_from(it.max_jobs_to_activate).unwrap_or(0),
             names: names(it.fetch_variable),
-            wait_ms: it.request_timeout,
+            wait: (it.request_timeout != 0).then(|| span(it.request_timeout)),
         };
         let jobs = desk.activate(ask).await?;
         let jobs = jobs.iter().map(|job| activated(job, &it.worker)).collect();
@@ -98,10 +98,10 @@ impl Gateway for Service {
         let ask = Ask {
             job_type: it.r#type.into(),
             worker: Name::from(it.worker.as_str()),
-            lease_ms: it.timeout,
+            lease: span(it.timeout),
             most: CREDIT,
             names: names(it.fetch_variable),
-            wait_ms: 0,
+            wait: None,
         };
         let jobs = desk.stream(ask)?;
         let worker = Name::from(it.worker);
@@ -203,7 +203,7 @@ impl Gateway for Service {
         let failure = Failure {
             // Fewer than none are none.
             retries: Some(u32::try_from(it.retries.max(0)).unwrap_or(0)),
-            backoff_ms: it.retry_back_off.max(0),
+            backoff: span(it.retry_back_off),
             message: it.error_message,
             variables: variables(&it.variables)?,
         };
@@ -335,7 +335,7 @@ impl Gateway for Service {
         request: Request<UpdateJobTimeoutRequest>,
     ) -> Answer<UpdateJobTimeoutResponse> {
         let (desk, it) = self.entrance.enter(request, Rpc::UpdateJobTimeout)?;
-        let change = JobChange { lease: Some(it.timeout), ..JobChange::default() };
+        let change = JobChange { lease: Some(span(it.timeout)), ..JobChange::default() };
         desk.update_job(it.job_key, change).await?;
         answer(UpdateJobTimeoutResponse {})
     }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde::Deserialize;
+use travertine_runtime::Timestamp;
 
 use super::{Answer, Call, read::read};
 use crate::{access::Principal, desk::Refusal};
@@ -90,7 +91,7 @@ struct ClockBody {
 pub(super) async fn pin_clock(mut call: Call) -> Result<Answer, Refusal> {
     let body = call.body().await?;
     let ClockBody { timestamp } = read(&body)?;
-    call.desk.set_clock(Some(timestamp))?;
+    call.desk.set_clock(Some(Timestamp::from_millis(timestamp)))?;
     Ok(Answer::Done)
 }
 

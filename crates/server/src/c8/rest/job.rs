@@ -16,7 +16,7 @@ use super::{
     write::{Fields, TENANT},
 };
 use crate::{
-    c8::headers_of,
+    c8::{headers_of, span},
     desk::{Ask, Failure, Refusal, Seen},
 };
 
@@ -41,10 +41,10 @@ pub(super) async fn activate(mut call: Call) -> Result<Answer, Refusal> {
     let ask = Ask {
         job_type: body.job_type,
         worker: Name::clone(&worker),
-        lease_ms: body.timeout,
+        lease: span(body.timeout),
         most: usize::try_from(body.max_jobs_to_activate).unwrap_or(0),
         names: names(body.fetch_variable),
-        wait_ms: body.request_timeout.unwrap_or(0),
+        wait: body.request_timeout.filter(|it| *it != 0).map(span),
     };
     let jobs = call.desk.activate(ask).await?;
     Ok(Answer::object(|it| it.list("jobs", &jobs, |it, job| activated(it, job, &worker))))
@@ -107,7 +107,7 @@ pub(super) async fn fail(mut call: Call) -> Result<Answer, Refusal> {
     let failure = Failure {
         // Fewer than none are none.
         retries: Some(u32::try_from(body.retries.unwrap_or(0).max(0)).unwrap_or(u32::MAX)),
-        backoff_ms: body.retry_back_off.unwrap_or(0).max(0),
+        backoff: span(body.retry_back_off.unwrap_or(0)),
         message: body.error_message.unwrap_or_default(),
         variables: variables(body.variables)?,
     };
@@ -345,6 +345,8 @@ pub(super) async fn update(mut call: Call) -> Result<Answer, Refusal> {
             Some(u32::try_from(it).ok().filter(|it| *it > 0).ok_or_else(wrong)?)
         }
     };
-    call.desk.update_job(call.key()?, JobChange { retries, lease: timeout, priority }).await?;
+    call.desk
+        .update_job(call.key()?, JobChange { retries, lease: timeout.map(span), priority })
+        .await?;
     Ok(Answer::Done)
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 use travertine_kernel::Assignments;
+use travertine_runtime::Timestamp;
 use travertine_value::{Name, Value};
 
 use super::write::TENANT;
@@ -58,13 +59,14 @@ pub(super) fn tenants(names: Option<&[Name]>) -> Result<(), Refusal> {
     names.unwrap_or_default().iter().try_for_each(|it| tenant(Some(it)))
 }
 
-/// A point in time, in milliseconds since 1970.
-pub(super) fn date(text: &str) -> Result<i64, Refusal> {
+/// A point in time.
+pub(super) fn date(text: &str) -> Result<Timestamp, Refusal> {
     let wrong = || {
         let detail = format!("{text:?} is no date with a time zone, such as 2026-05-17T09:30:00Z");
         Refusal::invalid(detail)
     };
-    text.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond).map_err(|_| wrong())
+    let date = text.parse::<jiff::Timestamp>().map_err(|_| wrong())?;
+    Ok(Timestamp::from_millis(date.as_millisecond()))
 }
 
 /// Names, where there are any.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use travertine_kernel::{EXTERNAL_FORM, FORM, FORM_BINDING, FORM_KEY};
-use travertine_runtime::{Definitions, Edit, InstanceId, Named, TaskChange};
+use travertine_runtime::{Definitions, Edit, InstanceId, Named, TaskChange, Timestamp};
 use travertine_store::{
     search::{Column, InstanceColumn, TaskColumn},
     view::{Row, Table, TaskState},
@@ -56,7 +56,7 @@ struct Changeset {
     priority: Option<i64>,
 }
 
-fn edit(text: Option<Name>) -> Result<Edit<i64>, Refusal> {
+fn edit(text: Option<Name>) -> Result<Edit<Timestamp>, Refusal> {
     match text {
         None => Ok(Edit::Keep),
         Some(text) if text.is_empty() => Ok(Edit::Remove),

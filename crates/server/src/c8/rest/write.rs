@@ -7,8 +7,8 @@ use travertine_value::{Name, Value};
 pub(super) const TENANT: &str = "<default>";
 
 /// The first millisecond of the year 0, and the last of the year 9999.
-const FIRST: i64 = -62_167_219_200_000;
-const LAST: i64 = 253_402_207_200_000;
+const FIRST: Timestamp = Timestamp::from_millis(-62_167_219_200_000);
+const LAST: Timestamp = Timestamp::from_millis(253_402_207_200_000);
 
 /// JSON texts.
 #[derive(Debug)]
@@ -126,16 +126,16 @@ impl Fields<'_> {
         }
     }
 
-    /// A point in time, in milliseconds since 1970.
-    pub(super) fn date(&mut self, name: &str, millis: i64) {
+    /// A point in time.
+    pub(super) fn date(&mut self, name: &str, at: Timestamp) {
         // What lies beyond has no text that everybody reads.
-        let at = Timestamp::from_millis(millis.clamp(FIRST, LAST));
+        let at = at.clamp(FIRST, LAST);
         quoted(self.name(name), &at.to_string());
     }
 
-    pub(super) fn date_or_null(&mut self, name: &str, millis: Option<i64>) {
-        match millis {
-            Some(millis) => self.date(name, millis),
+    pub(super) fn date_or_null(&mut self, name: &str, at: Option<Timestamp>) {
+        match at {
+            Some(at) => self.date(name, at),
             None => self.null(name),
         }
     }

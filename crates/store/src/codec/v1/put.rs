@@ -11,10 +11,11 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
+    time::Duration,
 };
 
 use travertine_kernel::{FlowId, LayerId, NodeId, PostId, TokenId, WaitId};
-use travertine_value::time::Timestamp;
+use travertine_value::time::{self, Timestamp};
 
 use crate::codec::error::EncodeError;
 
@@ -185,6 +186,7 @@ numbers! {
     i32: |it| zigzag(it.into());
     i64: |it| zigzag(it);
     Timestamp: |it| zigzag(it.as_millis());
+    Duration: |it| zigzag(time::millis(it));
     FlowId: |it| it.0.into();
     NodeId: |it| it.0.into();
     LayerId: |it| it.0;

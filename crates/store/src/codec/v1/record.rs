@@ -1,12 +1,15 @@
 //! Records and letters, as this version of the format has them.
 
-use std::cell::Cell;
+use std::{cell::Cell, time::Duration};
 
 use serde::{Deserialize, Deserializer, de};
 use travertine_kernel::{self as kernel, Assignments, Catches, Ending, PostId, WaitId};
-use travertine_value::{Name, time};
+use travertine_value::{
+    Name,
+    time::{self, Timestamp},
+};
 
-use super::{Out, Put, part, puts};
+use super::{Out, Put, part, puts, wait::Span};
 use crate::{Address, InstanceId, record};
 
 /// A type of the format, which becomes the one of today.
@@ -72,15 +75,15 @@ mirror!(enum Record {
     Released,
     Deferred(it: Letter),
     Recalled,
-    Leased { wait: Wait, worker: Name, until: i64 },
-    Paused { wait: Wait, until: i64 },
+    Leased { wait: Wait, worker: Name, until: Time },
+    Paused { wait: Wait, until: Time },
     TaskChanged { wait: Wait, change: TaskChange },
-    TimerMoved { wait: Wait, due: i64 },
+    TimerMoved { wait: Wait, due: Time },
     Migrated { definition: u64 },
     Folded(it: Box<Folded>),
     Held(it: Held),
     Gone { message: u64 },
-    Known { number: u64, name: Name, id: Name, until: i64 },
+    Known { number: u64, name: Name, id: Name, until: Time },
     Subscribed(it: Subscription),
     Unsubscribed { instance: Instance, wait: Wait },
     Noted { start: StartKey, variables: Values },
@@ -89,7 +92,7 @@ mirror!(enum Record {
     Heard { name: Name, after: u64, had: Vec<u64> },
     BeganAs { definition: Name },
     Ended(it: Box<Folded>),
-    Recognised { number: u64, name: Name, receiver: Name, id: Name, until: i64 },
+    Recognised { number: u64, name: Name, receiver: Name, id: Name, until: Time },
     Labelled(it: Box<Labels>),
     Numbered { messages: u64 },
     EndsAfter { elements: Vec<Name> },
@@ -118,8 +121,8 @@ mirror!(
         assignee: Edit<Name>,
         candidate_users: Option<Vec<Name>>,
         candidate_groups: Option<Vec<Name>>,
-        due: Edit<i64>,
-        follow_up: Edit<i64>,
+        due: Edit<Time>,
+        follow_up: Edit<Time>,
         priority: Option<i64>,
     }
 );
@@ -127,7 +130,7 @@ mirror!(
 mirror!(
     struct Folded {
         created: Created,
-        started: i64,
+        started: Time,
         ending: End,
         variables: Values,
     }
@@ -137,15 +140,15 @@ mirror!(
     struct Held {
         number: u64,
         message: Message,
-        published: i64,
-        expires: Option<i64>,
+        published: Time,
+        expires: Option<Time>,
         dead: Option<Dead>,
     }
 );
 
 mirror!(
     struct Dead {
-        at: i64,
+        at: Time,
         reason: Name,
     }
 );
@@ -156,7 +159,7 @@ mirror!(
         correlation: Values,
         variables: Values,
         id: Option<Name>,
-        ttl: Option<i64>,
+        ttl: Option<Span>,
         consume: Consume,
         delivery: Delivery,
     }
@@ -177,9 +180,9 @@ mirror!(
         name: Name,
         correlation: Values,
         element: Name,
-        since: i64,
+        since: Time,
         place: u64,
-        created: i64,
+        created: Time,
         after: u64,
         had: Vec<u64>,
     }
@@ -196,7 +199,7 @@ mirror!(
 mirror!(
     struct StartTimer {
         start: StartKey,
-        due: Option<i64>,
+        due: Option<Time>,
         repeat: Cycle,
     }
 );
@@ -210,15 +213,15 @@ mirror!(enum Letter {
     Delivered { instance: Instance, post: Post },
     Subscribe(it: Subscription),
     Unsubscribe { instance: Instance, wait: Wait },
-    Publish { message: Message, again: bool, published: i64, expires: Option<i64> },
-    Deliver { to: At, message: Message, published: i64, expires: Option<i64>, shared: Option<Shared> },
+    Publish { message: Message, again: bool, published: Time, expires: Option<Time> },
+    Deliver { to: At, message: Message, published: Time, expires: Option<Time>, shared: Option<Shared> },
     Broadcast { name: Name, variables: Values, from: Option<Instance> },
     Signal { to: At, variables: Values },
     Ring { to: At },
     Cancel { instance: Instance },
     Start { definition: Name, id: Name, variables: Values },
     Trigger { start: StartKey, variables: Values },
-    Bury { message: Message, published: i64, expires: Option<i64>, reason: Name },
+    Bury { message: Message, published: Time, expires: Option<Time>, reason: Name },
     AskVariables { of: At, names: Vec<Name> },
     Variables { of: At, values: Values },
     CallFailed { to: At, failure: Failed },
@@ -296,7 +299,7 @@ mirror!(read struct Snapshot {
     created: Created,
     definition: u64,
     records: Vec<Record>,
-    since: Vec<(Wait, i64)>,
+    since: Vec<(Wait, Time)>,
     state: Vec<u8>,
 });
 
@@ -402,6 +405,26 @@ numbers! {
     Instance(u64) is InstanceId;
     Wait(u64) is WaitId;
     Post(u64) is PostId;
+}
+
+/// A point in time, in milliseconds since 1970.
+#[derive(Deserialize)]
+pub(in crate::codec) struct Time(i64);
+
+impl Lift for Time {
+    type Live = Timestamp;
+
+    fn lift(self) -> Timestamp {
+        Timestamp::from_millis(self.0)
+    }
+}
+
+impl Lift for Span {
+    type Live = Duration;
+
+    fn lift(self) -> Duration {
+        self.lift()
+    }
 }
 
 /// A wait of an instance.

@@ -1,6 +1,6 @@
 //! The parts of events about what is waited for, and what is sent.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use travertine_kernel::{self as kernel, plan};
@@ -222,9 +222,9 @@ pub(super) struct JobOptions<'a> {
     idempotency_key: &'a str,
     attempts: u32,
     backoff: Option<Backoff>,
-    timeout: Option<i64>,
+    timeout: Option<Span>,
     deadline_ms: Option<i64>,
-    heartbeat: Option<i64>,
+    heartbeat: Option<Span>,
     priority: Option<i64>,
     limit: Option<&'a str>,
     brings_variables: bool,
@@ -243,9 +243,9 @@ impl Put for kernel::JobOptions {
 
 #[derive(Debug, Deserialize)]
 struct Backoff {
-    initial: i64,
+    initial: Span,
     factor: f64,
-    max: i64,
+    max: Span,
 }
 
 puts!(struct kernel::Backoff { initial, factor, max });
@@ -259,6 +259,7 @@ impl<'a> JobOptions<'a> {
         let backoff = self.backoff.map(|Backoff { initial, factor, max }| {
             // Nobody has written another.
             let flawed = Fault { place, flaw: Flaw::BadEncoding };
+            let (initial, max) = (initial.lift(), max.lift());
             factor.is_finite().then_some(kernel::Backoff { initial, factor, max }).ok_or(flawed)
         });
         let backoff = backoff.transpose()?;
@@ -267,13 +268,23 @@ impl<'a> JobOptions<'a> {
             idempotency_key: self.idempotency_key.into(),
             attempts: self.attempts,
             backoff,
-            timeout: self.timeout,
+            timeout: self.timeout.map(Span::lift),
             deadline: self.deadline_ms.map(Timestamp::from_millis),
-            heartbeat: self.heartbeat,
+            heartbeat: self.heartbeat.map(Span::lift),
             priority: self.priority,
             limit: self.limit.map(Into::into),
             brings_variables: self.brings_variables,
         })
+    }
+}
+
+/// A span of time, in milliseconds. One that is negative is over before it begins.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(in crate::codec) struct Span(i64);
+
+impl Span {
+    pub(in crate::codec) fn lift(self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0).unwrap_or(0))
     }
 }
 
@@ -291,20 +302,23 @@ impl JobOptions<'_> {
         }
         let header = |name: &str| headers.iter().find(|(it, _)| &**it == name).map(|(_, it)| it);
         let number = |name: &str| header(name).and_then(plain::Value::as_i64);
+        let span = |name: &str| number(name).map(|it| Span(it).lift());
         let plain::Value::Map(input) = header("input")? else { return None };
         let backoff = header("retry").and_then(|it| {
-            let millis = |name: &str| it.field(name).and_then(plain::Value::as_i64);
+            let span = |name: &str| {
+                it.field(name).and_then(plain::Value::as_i64).map(|it| Span(it).lift())
+            };
             let factor = it.field("factor")?.as_number()?.to_f64();
-            Some(kernel::Backoff { initial: millis("initial")?, factor, max: millis("maxDelay")? })
+            Some(kernel::Backoff { initial: span("initial")?, factor, max: span("maxDelay")? })
         });
         Some(kernel::JobOptions {
             input: Arc::clone(input),
             idempotency_key: header("idempotencyKey")?.as_str()?.into(),
             attempts: u32::try_from(number("attempts")?).ok()?,
             backoff,
-            timeout: number("timeout"),
+            timeout: span("timeout"),
             deadline: number("deadline").map(Timestamp::from_millis),
-            heartbeat: number("heartbeat"),
+            heartbeat: span("heartbeat"),
             priority: number("priority"),
             limit: header("limit").and_then(plain::Value::as_str).map(Into::into),
             brings_variables: header("answer").is_some(),

@@ -8,7 +8,9 @@ use std::{
 };
 
 use travertine_kernel::{Event, JournalEntry};
-use travertine_runtime::{Engine, Error, InstanceId, engine::ManualClock, request::Kind};
+use travertine_runtime::{
+    Engine, Error, InstanceId, Timestamp, engine::ManualClock, request::Kind,
+};
 use travertine_store::{
     ShardId,
     codec::record::{Edit, Record, decode_records},
@@ -124,7 +126,9 @@ impl Found {
             Record::Resumed => self.note(Kind::Resume, instance, 0),
             Record::Released => self.note(Kind::ReleaseHalted, instance, 0),
             Record::Migrated { .. } => self.note(Kind::Migrate, instance, 0),
-            Record::Paused { until: 0, .. } => self.note(Kind::HandBack, instance, 0),
+            Record::Paused { until, .. } if *until == Timestamp::default() => {
+                self.note(Kind::HandBack, instance, 0);
+            }
             Record::Leased { worker, .. } => {
                 let worker = number(worker);
                 if self.done.contains_key(&(Kind::LeaseAll, 0, worker)) {
@@ -138,11 +142,11 @@ impl Found {
                     self.note(Kind::ClaimTask, instance, number(assignee));
                 }
                 if let Edit::Set(due) = &change.due {
-                    self.note(Kind::ChangeTask, instance, due.unsigned_abs());
+                    self.note(Kind::ChangeTask, instance, due.as_millis().unsigned_abs());
                 }
             }
             Record::TimerMoved { due, .. } => {
-                self.note(Kind::MoveTimer, instance, due.unsigned_abs());
+                self.note(Kind::MoveTimer, instance, due.as_millis().unsigned_abs());
             }
             Record::Gone { message } => {
                 self.note(Kind::Replay, 0, *message);

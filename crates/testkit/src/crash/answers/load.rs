@@ -9,13 +9,14 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use travertine_func::Workflow;
 use travertine_kernel::{Assignments, Command, Reach, plan::WorkKind};
 use travertine_runtime::{
     Activated, Address, Edit, Engine, Error, InstanceId, JobChange, JobFailure, Message, Named,
-    Published, Receipt, RequestOutcome, TaskChange,
+    Published, Receipt, RequestOutcome, TaskChange, Timestamp,
     engine::{ManualClock, PublishOptions, Run, Target},
     request::Kind,
 };
@@ -28,7 +29,10 @@ use super::{
 };
 
 /// For how long jobs are lent, and how far away timers are: longer than anything takes.
-const LONG: i64 = 1 << 40;
+const LONG: Duration = Duration::from_millis(1 << 40);
+
+/// How much greater the number of a message is that is not there.
+const BEYOND: u64 = 1 << 40;
 
 /// How often a client looks whether something has happened, before it does something else.
 const LOOKS: u32 = 200;
@@ -399,7 +403,7 @@ impl Client {
                 let message = Message {
                     correlation: vec![("key".into(), key)],
                     variables: marked(number, Vec::new()),
-                    ttl: Some(0),
+                    ttl: Some(Duration::ZERO),
                     ..Message::new("paid")
                 };
                 engine.publish(message).wait()
@@ -427,10 +431,10 @@ impl Client {
     fn dead_letter(&mut self) -> Option<u64> {
         let number = self.shared.numbers.fetch_add(1, Ordering::SeqCst);
         let name = format!("lost-{number}");
-        let message = Message { ttl: Some(1), ..Message::new(&name) };
+        let message = Message { ttl: Some(Duration::from_millis(1)), ..Message::new(&name) };
         let sent = self.engine.publish_with(message, PublishOptions::default()).wait();
         let Ok(Published { number: Some(letter), .. }) = sent else { return None };
-        self.clock.set(self.engine.now().after_millis(2));
+        self.clock.set(self.engine.now().after(Duration::from_millis(2)));
         self.engine.wake();
         let is_dead = |_| {
             let dead = self.engine.dead_letters(Some(&name), None, 1);
@@ -441,14 +445,14 @@ impl Client {
 
     pub(super) fn replay(&mut self, in_vain: bool) {
         let Some(letter) = self.dead_letter() else { return };
-        let letter = if in_vain { letter + LONG.unsigned_abs() } else { letter };
+        let letter = if in_vain { letter + BEYOND } else { letter };
         let replay = |engine: &Engine, _| engine.replay(letter).wait();
         self.ask_plainly(Kind::Replay, InstanceId::NONE, By::Mark(letter), replay);
     }
 
     pub(super) fn discard(&mut self, in_vain: bool) {
         let Some(letter) = self.dead_letter() else { return };
-        let letter = if in_vain { letter + LONG.unsigned_abs() } else { letter };
+        let letter = if in_vain { letter + BEYOND } else { letter };
         let discard = |engine: &Engine, _| engine.discard(letter).wait();
         self.ask_plainly(Kind::Discard, InstanceId::NONE, By::Mark(letter), discard);
     }
@@ -583,7 +587,7 @@ impl Client {
     pub(super) fn change_task(&mut self, in_vain: bool) {
         let Some(task) = self.task(in_vain) else { return };
         self.ask_plainly(Kind::ChangeTask, task.instance, By::Number, |engine, number| {
-            let due = Edit::Set(i64::try_from(number).expect("it is small"));
+            let due = Edit::Set(Timestamp::default().after(Duration::from_millis(number)));
             engine.change_task(task, TaskChange { due, ..TaskChange::default() }).wait()
         });
     }
@@ -591,8 +595,9 @@ impl Client {
     pub(super) fn move_timer(&mut self, in_vain: bool) {
         let Some(timer) = self.wait_or_ended("rest", in_vain) else { return };
         let more = self.shared.numbers.fetch_add(1, Ordering::SeqCst);
-        let due = LONG.saturating_add_unsigned(more);
-        self.ask_plainly(Kind::MoveTimer, timer.instance, By::Mark(due.unsigned_abs()), |it, _| {
+        let due = Timestamp::default().after(LONG + Duration::from_millis(more));
+        let mark = By::Mark(due.as_millis().unsigned_abs());
+        self.ask_plainly(Kind::MoveTimer, timer.instance, mark, |it, _| {
             it.move_timer(timer, due).wait()
         });
     }

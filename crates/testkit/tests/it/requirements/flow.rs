@@ -1,6 +1,6 @@
 //! How tokens flow: `FLOW-1` to `FLOW-44` of the requirements.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use travertine_kernel::{
     Assignments, Command, Ending, Event, FailureKind, Gate, Post, ROOT, Rejection, Role, State,
@@ -1468,9 +1468,10 @@ fn a_message_is_held_until_someone_waits_or_it_expires() {
     );
     let id =
         sandbox.start(Start::of("p").with(assignments(r#"{"who": "ann"}"#))).expect("it starts");
-    let brief = Message { ttl: Some(10), ..letter("M", r#"{"who": "ann"}"#) };
+    let brief =
+        Message { ttl: Some(Duration::from_millis(10)), ..letter("M", r#"{"who": "ann"}"#) };
     assert_eq!(sandbox.publish(brief).expect("it is sent"), Receipt::Held);
-    sandbox.advance_by(11).expect("time passes");
+    sandbox.advance_by(Duration::from_millis(11)).expect("time passes");
     for other in [r#"{"who": "bob"}"#, r#"{"who": "ann", "kind": "parcel"}"#] {
         assert_eq!(sandbox.publish(letter("M", other)).expect("it is sent"), Receipt::Held);
     }

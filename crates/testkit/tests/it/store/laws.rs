@@ -17,7 +17,7 @@ use travertine_store::{
     },
 };
 use travertine_testkit::{postgres::server, store_suite::rows};
-use travertine_value::Name;
+use travertine_value::{Name, time::Timestamp};
 
 use super::postgres::open_postgres;
 
@@ -41,8 +41,8 @@ fn name() -> impl Strategy<Value = Name> {
     select(vec!["a", "b", "ß'\"%"]).prop_map(Name::from)
 }
 
-fn time() -> impl Strategy<Value = i64> {
-    0..4_i64
+fn time() -> impl Strategy<Value = Timestamp> {
+    (0..4_i64).prop_map(Timestamp::from_millis)
 }
 
 fn id() -> impl Strategy<Value = u64> {
@@ -80,7 +80,7 @@ fn row() -> impl Strategy<Value = Row> {
             use InstanceState::{Cancelled, Completed, Failed};
             // It has ended when its state says so.
             let is_over = matches!(state, Completed | Failed | Cancelled);
-            let ended = is_over.then_some(ended.unwrap_or(2));
+            let ended = is_over.then_some(ended.unwrap_or(const { Timestamp::from_millis(2) }));
             let row = InstanceRow {
                 business_id,
                 definition,
@@ -125,7 +125,7 @@ fn row() -> impl Strategy<Value = Row> {
             }
         ),
         1 => (0..7_u64, id(), time(), name()).prop_map(|(instance, wait, due, definition)| {
-            Row::Timer(TimerRow { definition, ..rows::timer(instance, wait, due) })
+            Row::Timer(TimerRow { definition, due, ..rows::timer(instance, wait, 0) })
         }),
         1 => (id(), id(), 0..SHARDS, name(), correlation()).prop_map(
             |(instance, wait, keeper, name, correlation)| {
@@ -387,7 +387,8 @@ fn take(store: &dyn Store, claims: &[Claim], step: &Step) -> Result<(), Error> {
                 let before = there.iter().chain(&entries).rfind(|it| it.instance.0 == *instance);
                 let previous = before.map_or(0, |it| it.seq);
                 let body = vec![7; usize::try_from(seq).unwrap() * 50];
-                entries.push(Entry { seq, instance: InstanceId(*instance), previous, at: 0, body });
+                let (instance, at) = (InstanceId(*instance), Timestamp::default());
+                entries.push(Entry { seq, instance, previous, at, body });
             }
             let mail = |(number, to): &(u64, u16)| Mail {
                 id: MailId { from: claim.shard, number: *number },
