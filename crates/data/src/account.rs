@@ -15,7 +15,7 @@ use travertine_runtime::{
     engine::{History, Step},
     trace,
 };
-use travertine_store::codec::record::{Edit, Record};
+use travertine_store::record::{Edit, Record};
 use travertine_value::{Name, Value, time};
 
 use crate::{history::of_change, json, rows, text};

@@ -4,7 +4,7 @@ use travertine_kernel::{
     Assignments, Ending, Event, Failing, Failure, JournalEntry, NodeId, Plan, Post, Role, TokenId,
     WaitFor, plan::WorkKind,
 };
-use travertine_store::codec::record::Record;
+use travertine_store::record::Record;
 use travertine_value::{Name, Value, time::Timestamp};
 
 use crate::{json, rows};

@@ -6,7 +6,7 @@ use travertine_runtime::{
     engine::{self, Step},
     trace,
 };
-use travertine_store::codec::record::{Edit, Letter, Record, TaskChange};
+use travertine_store::record::{Edit, Letter, Record, TaskChange};
 use travertine_value::{Name, Value};
 
 use crate::{account::Account, events, json, places::Places};

@@ -7,7 +7,7 @@ use std::{
 };
 
 use travertine_kernel::{Assignments, WaitId, plan::TO};
-use travertine_store::codec::record::{Held as HeldMessage, Subscription, SubscriptionKind};
+use travertine_store::record::{Held as HeldMessage, Subscription, SubscriptionKind};
 use travertine_value::{Map, Name, Value};
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     index::{Index, Place, is_same},
 };
 
-pub use travertine_store::codec::record::{Consume, Delivery, Message};
+pub use travertine_store::record::{Consume, Delivery, Message};
 
 /// The property of a message that is for one instance only: its business key, or its number with
 /// [`NUMBER`](crate::engine::NUMBER) before it. Nobody else takes it, so it has one receiver whatever

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use travertine_data::journal::Journal;
 use travertine_draw::{Error, Marks, Options, Picture};
 use travertine_kernel::Event;
-use travertine_store::codec::record::Record;
+use travertine_store::record::Record;
 
 use crate::{
     args,

@@ -13,7 +13,7 @@ use travertine_runtime::{
     Definition, Error,
     engine::{self, Step},
 };
-use travertine_store::codec::record::Record;
+use travertine_store::record::Record;
 use travertine_value::Name;
 
 use super::{Desk, rows, show};

@@ -16,7 +16,7 @@ use travertine_runtime::{
     engine::{Look, Observer, Target},
 };
 use travertine_store::{
-    codec::record::Record,
+    record::Record,
     view::{Filter, InstanceState, JobState, Query, Row, Table},
 };
 use travertine_value::{Map, Name, Value};

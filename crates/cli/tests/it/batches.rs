@@ -8,7 +8,7 @@ use travertine_runtime::{
     Engine, InstanceId,
     engine::{File, Options},
 };
-use travertine_store::codec::record::Record;
+use travertine_store::record::Record;
 use travertine_value::Value;
 
 use super::{

@@ -24,7 +24,7 @@ use travertine_kernel::{
     Assignments, Destination, Mapping, Modification, NodeId, Rejection, TokenId, Which,
 };
 use travertine_store::{
-    codec::record::Record,
+    record::Record,
     view::{Filter, InstanceRow, InstanceState, Row, Table},
 };
 use travertine_value::{Name, Value, typed};

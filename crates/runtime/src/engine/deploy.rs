@@ -7,7 +7,8 @@ use travertine_func::WorkflowDefinition;
 use travertine_kernel::{FORM, FORM_BINDING, Plan, plan::Element};
 use travertine_store::{
     Deployed as StoredOne, Deployment as Stored, Error as StoreError, Resource, ShardId, Store,
-    codec::record::{Record, decode_records},
+    codec::record::decode_records,
+    record::Record,
     view::{Filter, Query, Table},
 };
 use travertine_value::{Map, Name, Program};

@@ -5,10 +5,7 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
-use travertine_store::{
-    Seq, ShardId,
-    codec::record::{Record, decode_records},
-};
+use travertine_store::{Seq, ShardId, codec::record::decode_records, record::Record};
 
 use crate::{Definition, Engine, Error, InstanceId, Timestamp};
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use travertine_kernel::{Instance, apply};
 use travertine_store::{
-    Entry, Error as StoreError, Seq, ShardId, Store,
-    codec::record::{Record, decode_records},
+    Entry, Error as StoreError, Seq, ShardId, Store, codec::record::decode_records, record::Record,
     view::InstanceRow,
 };
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use travertine_kernel::WaitId;
-use travertine_store::codec::record::StartKey;
+use travertine_store::record::StartKey;
 use travertine_value::time::Timestamp;
 
 use super::guard::Undo;

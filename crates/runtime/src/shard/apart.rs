@@ -5,7 +5,7 @@
 use std::iter;
 
 use travertine_kernel::Assignments;
-use travertine_store::codec::record::{Letter, Message};
+use travertine_store::record::{Letter, Message};
 use travertine_value::Name;
 
 use super::{Case, Shard};

@@ -6,7 +6,7 @@ use travertine_kernel::{
 };
 use travertine_store::{
     ShardId,
-    codec::record::{Call, Created, Letter},
+    record::{Call, Created, Letter},
     search::{Condition, InstanceColumn, Search, Test, Value},
     view::{InstanceState, Table},
 };

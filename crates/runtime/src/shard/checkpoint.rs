@@ -9,10 +9,8 @@ use travertine_kernel::{
 };
 use travertine_store::{
     Claim, Error as StoreError, Fold, Seq, Store,
-    codec::record::{
-        Noted, ShardState, StartKey, SubscriptionKind, encode_held, encode_shard, encode_snapshot,
-        encode_subscription,
-    },
+    codec::record::{encode_held, encode_shard, encode_snapshot, encode_subscription},
+    record::{Noted, ShardState, StartKey, SubscriptionKind},
     view::{
         self, Change, ElementRow, IncidentRow, InstanceRow, InstanceState, JobRow, JobState, Key,
         MessageRow, Row, SubscriptionRow, Table, TaskRow, TaskState, TimerRow, VariableRow,
@@ -521,7 +519,7 @@ pub(super) fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
     }
 }
 
-fn message_row(held: &travertine_store::codec::record::Held) -> MessageRow {
+fn message_row(held: &travertine_store::record::Held) -> MessageRow {
     let mut body = Vec::new();
     if let Err(error) = encode_held(held, &mut body) {
         tracing::error!(%error, "a message cannot be stored");

@@ -11,7 +11,7 @@ use std::{
 use travertine_kernel::Remains;
 use travertine_store::{
     Seq,
-    codec::record::Created,
+    record::Created,
     view::{Change, InstanceRow, Row},
 };
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use travertine_kernel::{Command, Effect, Post, PostId, WaitFor, WaitId};
-use travertine_store::codec::record::{Letter, Message};
+use travertine_store::record::{Letter, Message};
 use travertine_value::Name;
 
 use super::{Case, Live, Shard, alarm::Alarm, function, guard::step, outbox::Release};

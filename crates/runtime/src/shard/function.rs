@@ -8,7 +8,7 @@ use travertine_kernel::{
     self as kernel, Assignments, Command, Decision, FailureKind, Incident, Phase, Post, ROOT_LAYER,
     Rejection, Turn, WaitFor, check_variables, handle_in,
 };
-use travertine_store::codec::record::{Message, Record};
+use travertine_store::record::{Message, Record};
 use travertine_value::{Name, Value};
 
 use super::{

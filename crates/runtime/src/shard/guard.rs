@@ -13,7 +13,7 @@ use std::{
 use travertine_kernel::Rejection;
 use travertine_store::{
     Seq,
-    codec::record::{Letter, Record},
+    record::{Letter, Record},
     view::Change,
 };
 

@@ -1,6 +1,6 @@
 //! Everything that a shard knows, in a form that two shards can be compared in.
 
-use travertine_store::codec::record::Subscription;
+use travertine_store::record::Subscription;
 
 use super::Shard;
 use crate::{Error, InstanceId};

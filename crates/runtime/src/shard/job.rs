@@ -9,7 +9,7 @@ use travertine_kernel::{
     Assignments, Command, Failure, FailureKind, Job, Rejection, Slot, TokenId, View, Wait, WaitId,
     plan::WorkKind,
 };
-use travertine_store::codec::record::{Edit, Record, TaskChange};
+use travertine_store::record::{Edit, Record, TaskChange};
 use travertine_value::{Map, Name, Value};
 
 use super::{

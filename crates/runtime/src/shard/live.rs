@@ -13,7 +13,8 @@ use travertine_kernel::{
 };
 use travertine_store::{
     Entry, Seq, ShardId,
-    codec::record::{Created, Labels, Letter, Record, Shared, TaskChange, decode_records},
+    codec::record::decode_records,
+    record::{Created, Labels, Letter, Record, Shared, TaskChange},
     view,
 };
 use travertine_value::{Name, Value};

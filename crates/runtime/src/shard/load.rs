@@ -6,7 +6,8 @@ use travertine_func::quietly;
 use travertine_kernel::{Event, WaitId};
 use travertine_store::{
     Entry, Error as StoreError, Seq,
-    codec::record::{Created, Record, decode_records, decode_snapshot},
+    codec::record::{decode_records, decode_snapshot},
+    record::{Created, Record},
     view::InstanceRow,
 };
 use travertine_value::Name;

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use travertine_store::codec::record::{self, Subscription};
+use travertine_store::record::{self, Subscription};
 
 use super::{
     alarm::{Alarm, Alarms},

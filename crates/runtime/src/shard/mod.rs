@@ -53,7 +53,8 @@ use std::{fmt, sync::Arc};
 use travertine_kernel::{Failure, FailureKind};
 use travertine_store::{
     Claim, Mail, MailId, Seq, ShardId,
-    codec::record::{Letter, Record, decode_letter},
+    codec::record::decode_letter,
+    record::{Letter, Record},
 };
 use travertine_value::time::Timestamp;
 
@@ -73,7 +74,7 @@ pub use rows::Rows;
 pub use settings::{Kept, KeptHistory, Settings};
 pub(crate) use snapshot::unfolded;
 pub use start::{At, Begin};
-pub use travertine_store::codec::record::{Edit, TaskChange};
+pub use travertine_store::record::{Edit, TaskChange};
 pub use verify::{Difference, Verified};
 pub use watchers::{Ended, Seen};
 pub(crate) use watchers::{Hook, Watcher};

@@ -3,7 +3,7 @@
 use travertine_kernel::{
     Event, Instance, LayerId, Reads, Role, Slot, Table, TokenId, WaitFor, WaitId, plan::WorkKind,
 };
-use travertine_store::{codec::record::Record, view};
+use travertine_store::{record::Record, view};
 use travertine_value::{Name, time::Timestamp};
 
 use super::{

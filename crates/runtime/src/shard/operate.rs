@@ -11,7 +11,8 @@ use travertine_kernel::{
 };
 use travertine_store::{
     Entry, Error as StoreError, Fold, Seq,
-    codec::record::{Created, Folded, Letter, Record, encode_records},
+    codec::record::encode_records,
+    record::{Created, Folded, Letter, Record},
     view::{Change, Filter, InstanceRow, Query, Row, Table},
 };
 use travertine_value::{Name, interrupt::Interrupted};

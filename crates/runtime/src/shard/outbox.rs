@@ -8,7 +8,8 @@ use std::{collections::VecDeque, fmt};
 use travertine_kernel::Event;
 use travertine_store::{
     Batch, Claim, Entry, Mail, MailId, Seq, ShardId,
-    codec::record::{Letter, Record, encode_letter, encode_records, encode_records_by},
+    codec::record::{encode_letter, encode_records, encode_records_by},
+    record::{Letter, Record},
 };
 
 use travertine_value::Name;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use travertine_kernel::{Assignments, View, WaitFor};
-use travertine_store::codec::record::{
+use travertine_store::record::{
     Consume, Dead, Delivery, Held, Letter, Message, Record, Shared, Subscription,
 };
 use travertine_value::{Name, Variables as _};

@@ -5,10 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use travertine_kernel::{Effect, Instance, WaitId, effects};
 use travertine_store::{
     Claim, Entry, Error as StoreError, Seq, ShardId, Store,
-    codec::record::{
-        Created, Letter, Record, ShardState, decode_held, decode_records, decode_shard,
-        decode_subscription,
-    },
+    codec::record::{decode_held, decode_records, decode_shard, decode_subscription},
+    record::{Created, Letter, Record, ShardState},
     view::{JobState, Row, Table},
 };
 use travertine_value::{Name, time::Timestamp};

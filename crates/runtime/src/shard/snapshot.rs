@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_kernel::{Event, NodeId, ROOT, ROOT_LAYER, Reads, Role, State, Wait, WaitId, apply};
 use travertine_store::{
-    codec::record::{Folded, Record, Snapshot},
     codec::{DecodeError, EncodeError, decode_instance, encode_instance},
+    record::{Folded, Record, Snapshot},
 };
 use travertine_value::Name;
 

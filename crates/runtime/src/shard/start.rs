@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use travertine_kernel::{Assignments, Command, NodeId, Rejection, WaitId};
 use travertine_store::{
-    codec::record::{Created, Labels, Letter, Record, StartKey, StartTimer},
+    record::{Created, Labels, Letter, Record, StartKey, StartTimer},
     view::InstanceRow,
 };
 use travertine_value::{Map, Name};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use travertine_kernel::Assignments;
-use travertine_store::codec::record::{StartKey, StartTimer};
+use travertine_store::record::{StartKey, StartTimer};
 
 use super::{
     alarm::{Alarm, Alarms},

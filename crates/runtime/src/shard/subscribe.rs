@@ -6,7 +6,7 @@ use travertine_kernel::{
     Assignments, Command, WaitFor, WaitId,
     plan::{Correlation, Events},
 };
-use travertine_store::codec::record::{
+use travertine_store::record::{
     Consume, Held, Letter, Record, Shared, Subscription, SubscriptionKind,
 };
 use travertine_value::Name;

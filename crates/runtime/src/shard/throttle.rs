@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use travertine_store::{codec::record::Letter, record::StartKey};
+use travertine_store::record::{Letter, StartKey};
 use travertine_value::Name;
 
 use super::{Case, Shard, alarm::Alarm, outbox::Queued};

@@ -3,7 +3,7 @@
 use std::slice;
 
 use travertine_kernel::{Command, Effect, Event, Identity, Phase, Turn, effects, handle_with};
-use travertine_store::codec::record::{Consume, Created, Letter, Record};
+use travertine_store::record::{Consume, Created, Letter, Record};
 
 use super::{Ended, Live, Seen, Shard, guard::step, outbox::Release};
 use crate::Error;

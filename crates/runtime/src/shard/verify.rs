@@ -8,7 +8,8 @@ use std::{
 use travertine_kernel::{Event, WaitFor};
 use travertine_store::{
     Error as StoreError, MailId, Seq, ShardId, Store,
-    codec::record::{Letter, Record, decode_letter, decode_records},
+    codec::record::{decode_letter, decode_records},
+    record::{Letter, Record},
     search::{Column, IncidentColumn, Search, TaskColumn},
     view::{Change, Cursor, InstanceRow, Query, Row, Table},
 };

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use travertine_func::{Functions, Workflow, WorkflowDefinition};
 use travertine_runtime::{DeadLetter, Engine, Error, InstanceId, Receipt, engine::Options};
 use travertine_store::{
-    Batch, Mail, MailId, MemoryStore, ShardId, Store,
-    codec::record::{Letter, encode_letter},
+    Batch, Mail, MailId, MemoryStore, ShardId, Store, codec::record::encode_letter, record::Letter,
 };
 
 use crate::world::{World, file, rest, vars};

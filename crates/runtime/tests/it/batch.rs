@@ -14,7 +14,7 @@ use travertine_runtime::{
     engine::{BatchGuard, File},
 };
 use travertine_store::{
-    codec::record::Record,
+    record::Record,
     view::{Filter, InstanceRow, InstanceState, Row, Table},
 };
 use travertine_value::{Value, typed};

@@ -9,7 +9,8 @@ use travertine_runtime::{
 };
 use travertine_store::{
     Batch, Claim, Entry, Fold, Mail, MailId, MemoryStore, ShardId, Store,
-    codec::record::{Letter, encode_letter, encode_records},
+    codec::record::{encode_letter, encode_records},
+    record::Letter,
     view::{
         Change, Filter, InstanceRow, InstanceState, MessageRow, Query, Row, SubscriptionRow, Table,
     },
@@ -170,7 +171,7 @@ fn the_same_is_so_where_the_entry_comes_after_the_last_checkpoint() {
 #[test]
 fn events_that_do_not_follow_on_each_other_are_damage_too() {
     use travertine_kernel::{Event, TokenId};
-    use travertine_store::codec::record::Record;
+    use travertine_store::record::Record;
     let nonsense = vec![Event::TokenRetired { token: TokenId(999) }];
     let mut body = Vec::new();
     encode_records(&[Record::Happened(nonsense)], &mut body).expect("it can be stored");

@@ -8,7 +8,7 @@ use travertine_runtime::{
     engine::{Deployment, File, Options},
 };
 use travertine_store::{
-    Deployed, Deployment as Stored, MemoryStore, Resource, Store, codec::record::Record,
+    Deployed, Deployment as Stored, MemoryStore, Resource, Store, record::Record,
 };
 
 use crate::world::{World, file, rest};

@@ -23,7 +23,8 @@ use travertine_runtime::{
 };
 use travertine_store::{
     ShardId,
-    codec::record::{Record, decode_records},
+    codec::record::decode_records,
+    record::Record,
     view::{Filter, InstanceRow, InstanceState, Row, Table},
 };
 use travertine_value::Value;

@@ -7,10 +7,7 @@ use travertine_runtime::{
     Correlated, Engine, Error, InstanceId, Message, Published, Receipt,
     engine::{Options, PublishOptions},
 };
-use travertine_store::{
-    ShardId,
-    codec::record::{Record, decode_records},
-};
+use travertine_store::{ShardId, codec::record::decode_records, record::Record};
 
 use crate::world::{World, rest, vars};
 

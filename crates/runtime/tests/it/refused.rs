@@ -7,7 +7,8 @@ use travertine_kernel::Rejection;
 use travertine_runtime::{Engine, Error, Message, Receipt, Timestamp, engine::Options};
 use travertine_store::{
     Batch, Mail, MailId, MemoryStore, ShardId, Store,
-    codec::record::{Letter, encode_letter},
+    codec::record::encode_letter,
+    record::Letter,
     view::{Query, Row, Table},
 };
 

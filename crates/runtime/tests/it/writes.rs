@@ -8,7 +8,7 @@ use travertine_runtime::{
     engine::{File, JobAsk, Options, Target},
 };
 use travertine_store::{
-    codec::record::Record,
+    record::Record,
     search::{Condition, InstanceColumn, Search, Test},
     view::{Row, Table},
 };

@@ -9,7 +9,7 @@ use super::{
         record::{self as stored, Lift},
     },
 };
-pub use crate::record::*;
+use crate::record::{Held, Letter, Record, ShardState, Snapshot, Subscription};
 
 macro_rules! stored {
     ($(#[$doc:meta])* $encode:ident, $given:ty, $decode:ident, $type:ty, $stored:ty) => {

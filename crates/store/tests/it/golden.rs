@@ -8,13 +8,13 @@ use std::{collections::BTreeSet, fs, iter, path::PathBuf};
 
 use travertine_kernel::{Ending, Event, Instance, Parts, WaitFor, check, replay};
 use travertine_store::InstanceId;
-use travertine_store::codec::{
-    Flaw, decode_events, decode_instance, decode_repeat, decode_values, encode_repeat,
-    encode_values,
-    record::{
-        Consume, Created, Dead, Folded, Held, Letter, Record, Shared, decode_letter,
-        decode_records, encode_letter, encode_records,
+use travertine_store::{
+    codec::{
+        Flaw, decode_events, decode_instance, decode_repeat, decode_values, encode_repeat,
+        encode_values,
+        record::{decode_letter, decode_records, encode_letter, encode_records},
     },
+    record::{Consume, Created, Dead, Folded, Held, Letter, Record, Shared},
 };
 
 use crate::{

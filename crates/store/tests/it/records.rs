@@ -5,14 +5,18 @@ use travertine_kernel::{PostId, WaitId};
 use travertine_store::InstanceId;
 
 use travertine_kernel::{Catches, Ending, Failure, FailureKind, Over};
-use travertine_store::codec::{
-    DecodeError, EncodeError, Flaw,
+use travertine_store::{
+    codec::{
+        DecodeError, EncodeError, Flaw,
+        record::{
+            decode_held, decode_letter, decode_records, decode_shard, decode_snapshot,
+            decode_subscription, encode_held, encode_letter, encode_records, encode_records_by,
+            encode_shard, encode_snapshot, encode_subscription,
+        },
+    },
     record::{
         Call, Created, Edit, Folded, Held, Labels, Letter, Noted, Record, ShardState, Shared,
-        Snapshot, StartKey, StartTimer, Subscription, SubscriptionKind, TaskChange, decode_held,
-        decode_letter, decode_records, decode_shard, decode_snapshot, decode_subscription,
-        encode_held, encode_letter, encode_records, encode_records_by, encode_shard,
-        encode_snapshot, encode_subscription,
+        Snapshot, StartKey, StartTimer, Subscription, SubscriptionKind, TaskChange,
     },
 };
 use travertine_value::{

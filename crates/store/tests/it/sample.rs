@@ -12,7 +12,7 @@ use travertine_kernel::{
     plan::{Moment, WorkKind},
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
-use travertine_store::codec::record::{Consume, Delivery, Message, Subscription, SubscriptionKind};
+use travertine_store::record::{Consume, Delivery, Message, Subscription, SubscriptionKind};
 use travertine_value::{Map, Value};
 
 pub(crate) const STATES: [State; 13] = [

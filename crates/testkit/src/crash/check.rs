@@ -6,7 +6,8 @@ use travertine_kernel::{Event, WaitFor, WaitId};
 use travertine_runtime::{Address, Engine, Error, InstanceId, Message, engine::ManualClock};
 use travertine_store::{
     ShardId,
-    codec::record::{Created, Letter, Record, decode_records},
+    codec::record::decode_records,
+    record::{Created, Letter, Record},
     view::{Filter, InstanceRow, InstanceState, JobState, Query, Row, SubscriptionKind, Table},
 };
 

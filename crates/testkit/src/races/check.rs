@@ -6,7 +6,7 @@ use travertine_kernel::{Event, Phase, WaitFor};
 use travertine_runtime::{
     Address, Consume, InstanceId, Message, Receipt, Shard, correlates, is_for,
 };
-use travertine_store::codec::record::{Held, Subscription};
+use travertine_store::record::{Held, Subscription};
 
 use super::{Answer, Request, World};
 

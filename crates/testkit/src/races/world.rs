@@ -18,7 +18,8 @@ use travertine_runtime::{
 };
 use travertine_store::{
     Batch, Mail, MemoryStore, ShardId, Store,
-    codec::record::{Created, Record, decode_letter, decode_records},
+    codec::record::{decode_letter, decode_records},
+    record::{Created, Record},
 };
 use travertine_value::{Name, time::Timestamp};
 

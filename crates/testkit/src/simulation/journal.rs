@@ -6,7 +6,8 @@ use travertine_kernel::{Event, JournalEntry, WaitFor};
 use travertine_runtime::{Address, Definitions, InstanceId};
 use travertine_store::{
     Entry, Seq,
-    codec::record::{Created, Record, decode_records},
+    codec::record::decode_records,
+    record::{Created, Record},
 };
 use travertine_value::Name;
 

@@ -10,8 +10,7 @@ use travertine_kernel::{
 };
 use travertine_runtime::{InstanceId, trace};
 use travertine_store::{
-    Batch, Entry, ShardId, Store,
-    codec::record::{Record, decode_records},
+    Batch, Entry, ShardId, Store, codec::record::decode_records, record::Record,
 };
 
 use crate::{Assignments, Name};

@@ -13,7 +13,8 @@ use travertine_runtime::{
 };
 use travertine_store::{
     ShardId,
-    codec::record::{Edit, Record, decode_records},
+    codec::record::decode_records,
+    record::{Edit, Record},
 };
 
 use super::{
