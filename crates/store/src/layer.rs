@@ -67,7 +67,7 @@ layers! {
     fn checkpoint_all(&self, advances: &[Advance<'_>]) -> Vec<Result<(), Error>>;
     fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error>;
     fn forget_views(&self, claim: &Claim) -> Result<(), Error>;
-    fn reset_views(&self) -> Result<(), Error>;
+    fn reset_views(&self, claims: &[Claim]) -> Result<(), Error>;
     fn instance(&self, id: InstanceId) -> Result<Option<InstanceRow>, Error>;
     fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceId>, Error>;
     fn called(&self, call: Address) -> Result<Option<InstanceId>, Error>;

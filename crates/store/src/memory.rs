@@ -499,8 +499,9 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn reset_views(&self) -> Result<(), Error> {
+    fn reset_views(&self, claims: &[Claim]) -> Result<(), Error> {
         let mut inner = self.lock();
+        Claim::of_all(claims, self.shards)?.iter().try_for_each(|it| inner.check(it))?;
         inner.views = Views::default();
         inner.checkpoints.clear();
         Ok(())

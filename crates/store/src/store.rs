@@ -1,6 +1,9 @@
 //! What the runtime asks of a place that keeps things.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use travertine_value::{Name, time::Timestamp};
 
@@ -373,9 +376,10 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// damaged in such a way that they do not come apart.
     fn forget_views(&self, claim: &Claim) -> Result<(), Error>;
 
-    /// Throws the views of all shards away, however damaged they are. Nobody may have a shard then that counts on
-    /// its views.
-    fn reset_views(&self) -> Result<(), Error>;
+    /// Throws the views of all shards away, however damaged they are, by the right of claims of all of them:
+    /// [`Error::Stale`] where somebody else has a shard, or it is not among them. What owners have in memory counts on
+    /// their views.
+    fn reset_views(&self, claims: &[Claim]) -> Result<(), Error>;
 
     /// The row of an instance. [`Error::DamagedRow`] where it cannot be read.
     fn instance(&self, id: InstanceId) -> Result<Option<InstanceRow>, Error>;
@@ -485,6 +489,15 @@ impl Claimed {
             (None, Some(mail)) => self.mails >= mail,
             (None, None) => false,
         }
+    }
+}
+
+impl Claim {
+    /// Claims of all shards, in the order of shards, as far as they are among these.
+    pub(crate) fn of_all(claims: &[Self], shards: u16) -> Result<Vec<Self>, Error> {
+        let by_shard: BTreeMap<ShardId, Self> = claims.iter().map(|it| (it.shard, *it)).collect();
+        let one = |shard| by_shard.get(&shard).copied().ok_or(Error::Stale { shard });
+        (0..shards).map(ShardId).map(one).collect()
     }
 }
 

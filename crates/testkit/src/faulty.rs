@@ -218,8 +218,8 @@ impl<S: Store> travertine_store::Layer for Faulty<S> {
         self.write(Write::Forget, Some(claim.shard), || self.store.forget_views(claim))
     }
 
-    fn reset_views(&self) -> Result<(), Error> {
-        self.write(Write::Forget, None, || self.store.reset_views())
+    fn reset_views(&self, claims: &[Claim]) -> Result<(), Error> {
+        self.write(Write::Forget, None, || self.store.reset_views(claims))
     }
 }
 

@@ -134,7 +134,8 @@ impl Healing {
         for shard in (0..self.store.shards()).map(ShardId) {
             self.store.check_log(shard)?;
         }
-        self.store.reset_views()?;
+        let claims: Vec<Claim> = standings.iter().filter_map(|it| it.claim).collect();
+        self.store.reset_views(&claims)?;
         let known = |it: &Standing| it.claim.zip(it.upto);
         self.make_from_log(&standings.iter().filter_map(known).collect::<Vec<_>>())
     }
@@ -151,7 +152,6 @@ impl Healing {
         for (claim, upto) in shards {
             let opening = Opening {
                 store: Arc::clone(&self.store),
-                owner: "",
                 definitions: Arc::clone(&definitions),
                 functions: Arc::clone(&self.functions),
                 board: Arc::clone(&board),
@@ -237,9 +237,9 @@ impl Layer for Healing {
         Ok(())
     }
 
-    fn reset_views(&self) -> Result<()> {
+    fn reset_views(&self, claims: &[Claim]) -> Result<()> {
         let _alone = self.views.write().unwrap_or_else(PoisonError::into_inner);
-        self.store.reset_views()?;
+        self.store.reset_views(claims)?;
         self.known().shards.iter_mut().for_each(|it| it.upto = None);
         Ok(())
     }

@@ -22,7 +22,7 @@ use super::{
     load, metrics,
     options::Options,
     queue::Queue,
-    recovery::{Read, Recovery},
+    recovery::{Read, Recovery, take_all},
     retention::Retention,
     threads::{self, Claims, Common, Signal},
 };
@@ -117,8 +117,9 @@ impl Engine {
         let functions = Arc::new(functions.workflow(batch::DEFINITION));
         let store: &Arc<dyn Store> =
             &(Arc::new(Healing::new(store, &functions, &options.settings)) as Arc<dyn Store>);
+        let claims = &*take_all(&**store)?;
         let (definitions, unreadable) = read_definitions(&**store, &functions, &options)?;
-        let recovery = Recovery { store, definitions: &definitions, functions: &functions };
+        let recovery = Recovery { store, claims, definitions: &definitions, functions: &functions };
         let Read { shards, found, board, rebuilt } = recovery.read(&options)?;
         if options.preflight {
             let problems = code::try_all(&**store, &definitions, &shards)?;

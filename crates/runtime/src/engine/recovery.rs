@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use travertine_func::Functions;
-use travertine_store::{Error as StoreError, ShardId, Store};
+use travertine_store::{Claim, Error as StoreError, ShardId, Store};
 
 use super::{Observer, Options};
 use crate::{Board, Definitions, Error, Opening, Recovered, Shard};
@@ -11,9 +11,18 @@ use crate::{Board, Definitions, Error, Opening, Recovered, Shard};
 /// How many entries are read at once.
 const PAGE: usize = 4_096;
 
+/// Claims all shards of a store. Whoever had them writes nothing any more from then on, so that nothing that is read
+/// after that is about to change.
+pub(super) fn take_all(store: &dyn Store) -> Result<Vec<Claim>, Error> {
+    let owner = format!("process {}", std::process::id());
+    (0..store.shards()).map(|it| Ok(store.take(ShardId(it), &owner)?)).collect()
+}
+
 /// What shards are read with.
 pub(super) struct Recovery<'a> {
     pub(super) store: &'a Arc<dyn Store>,
+    /// The claims of all shards, made before anything was read.
+    pub(super) claims: &'a [Claim],
     pub(super) definitions: &'a Arc<Definitions>,
     pub(super) functions: &'a Arc<Functions>,
 }
@@ -29,40 +38,36 @@ pub(super) struct Read {
 }
 
 impl Recovery<'_> {
-    /// Claims and reads all shards. Views that cannot be read are thrown away: the log says the same. Where only
+    /// Reads all shards. Views that cannot be read are thrown away: the log says the same. Where only
     /// those of one shard are damaged, the others keep theirs.
     pub(super) fn read(&self, options: &Options) -> Result<Read, Error> {
         match self.read_shards(options) {
             Err(error) if is_damage(&error) => {
                 tracing::error!(%error, "the views of all shards are made again from the log");
-                for id in self.ids() {
-                    self.check_log(id)?;
+                for claim in self.claims {
+                    self.check_log(claim.shard)?;
                 }
-                self.store.reset_views()?;
+                self.store.reset_views(self.claims)?;
                 Ok(Read { rebuilt: Some(error.to_string()), ..self.read_shards(options)? })
             }
             read => read,
         }
     }
 
-    fn ids(&self) -> impl Iterator<Item = ShardId> + use<> {
-        (0..self.store.shards()).map(ShardId)
-    }
-
     fn read_shards(&self, options: &Options) -> Result<Read, Error> {
         let board = Arc::new(Board::new(options.limits.clone()));
-        let owner = format!("process {}", std::process::id());
         let (mut shards, mut found) = (Vec::new(), Vec::new());
         let mut rebuilt = None;
-        for id in self.ids() {
-            let (mut shard, recovered) = match self.read_shard(id, &owner, &board, options) {
+        for claim in self.claims {
+            let id = claim.shard;
+            let (mut shard, recovered) = match self.read_shard(*claim, &board, options) {
                 Err(error) if is_damage(&error) => {
                     tracing::error!(%error, shard = %id, "the views of a shard are made again from the log");
                     self.check_log(id)?;
-                    self.store.forget_views(&self.store.take(id, &owner)?)?;
+                    self.store.forget_views(claim)?;
                     board.clear(|it| ShardId::of(it.instance.0, self.store.shards()) == id);
                     rebuilt = Some(error.to_string());
-                    self.read_shard(id, &owner, &board, options)?
+                    self.read_shard(*claim, &board, options)?
                 }
                 read => read?,
             };
@@ -77,26 +82,24 @@ impl Recovery<'_> {
 
     fn read_shard(
         &self,
-        id: ShardId,
-        owner: &str,
+        claim: Claim,
         board: &Arc<Board>,
         options: &Options,
     ) -> Result<(Shard, Recovered), Error> {
         let mut told = |done: u64, total: u64| {
             if let Some(progress) = &options.progress {
-                (progress.0)(id, done, total);
+                (progress.0)(claim.shard, done, total);
             }
         };
         let opening = Opening {
             store: Arc::clone(self.store),
-            owner,
             definitions: Arc::clone(self.definitions),
             functions: Arc::clone(self.functions),
             board: Arc::clone(board),
             settings: options.settings.clone(),
             now: options.clock.now(),
         };
-        Shard::recover(id, opening, &mut told)
+        Shard::recover(claim, opening, &mut told)
     }
 
     /// Reads a log, so that views are not thrown away for one that cannot be read.

@@ -430,12 +430,12 @@ fn open(
     let opening = Opening {
         functions: Arc::default(),
         store: Arc::clone(store),
-        owner: "sandbox",
         definitions: Arc::new(definitions.clone()),
         board: Arc::new(Board::default()),
         settings: settings.clone(),
         now,
     };
-    let (shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {})?;
+    let claim = store.take(ShardId(0), "sandbox")?;
+    let (shard, _) = Shard::recover(claim, opening, &mut |_, _| {})?;
     Ok(shard)
 }

@@ -146,7 +146,7 @@ impl Shard {
 #[cfg(test)]
 mod tests {
     use travertine_kernel::Plan;
-    use travertine_store::{MemoryStore, ShardId};
+    use travertine_store::{MemoryStore, ShardId, Store as _};
 
     use super::*;
     use crate::{
@@ -166,16 +166,17 @@ mod tests {
         let now = Timestamp::from_millis(0);
         let mut definitions = Definitions::default();
         let key = definitions.add(&[("p".into(), plan)], now).unwrap()[0].key;
+        let store = Arc::new(MemoryStore::new(1));
+        let claim = store.take(ShardId(0), "test").unwrap();
         let opening = Opening {
             functions: Arc::default(),
-            store: Arc::new(MemoryStore::new(1)),
-            owner: "test",
+            store,
             definitions: Arc::new(definitions),
             board: Arc::new(Board::default()),
             settings: Settings::default(),
             now,
         };
-        let (mut shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).unwrap();
+        let (mut shard, _) = Shard::recover(claim, opening, &mut |_, _| {}).unwrap();
         let business_id = Some("mine".into());
         let begin = Begin { definition: key, business_id, ..Begin::default() };
         shard.request(StartRequest { begin }.into_request(), ReplyTo::Nobody);

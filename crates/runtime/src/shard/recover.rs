@@ -40,11 +40,9 @@ const CHANGED_MAX: usize = 16_384;
 
 /// What a shard is opened with.
 #[derive(Clone, Debug)]
-pub struct Opening<'a> {
+pub struct Opening {
     /// Where it is kept.
     pub store: Arc<dyn Store>,
-    /// Who opens it.
-    pub owner: &'a str,
     /// What is deployed.
     pub definitions: Arc<Definitions>,
     /// The functions that this process has.
@@ -86,13 +84,17 @@ pub struct Recovered {
 }
 
 impl Shard {
-    /// Claims a shard and reads it. `progress` is told how many entries of how many have been read.
+    /// Reads a shard that was claimed. `progress` is told how many entries of how many have been read.
+    ///
+    /// What is deployed must have been read after it was claimed, and where it has several, all shards of the store must
+    /// have been claimed before the first is read: whoever had them may have deployed, started and sent something until
+    /// then.
     pub fn recover(
-        id: ShardId,
-        opening: Opening<'_>,
+        claim: Claim,
+        opening: Opening,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(Self, Recovered), Error> {
-        let claim = opening.store.take(id, opening.owner)?;
+        let id = claim.shard;
         let definitions = Arc::clone(&opening.definitions);
         // Other shards have put up theirs.
         let others = jobs_of(&opening.board);
@@ -144,7 +146,7 @@ impl Shard {
     }
 
     /// Makes the views of a shard from its log alone, up to an entry. Its owner may go on meanwhile.
-    pub(crate) fn make_views(claim: Claim, opening: Opening<'_>, upto: Seq) -> Result<(), Error> {
+    pub(crate) fn make_views(claim: Claim, opening: Opening, upto: Seq) -> Result<(), Error> {
         let mut shard = Self::at_checkpoint(claim, opening)?;
         shard.read_tail(upto, &mut |_, _| {})?;
         shard.forget_finished();
@@ -172,8 +174,8 @@ impl Shard {
     }
 
     /// A shard as its last checkpoint has it.
-    fn at_checkpoint(claim: Claim, opening: Opening<'_>) -> Result<Self, Error> {
-        let Opening { store, owner: _, definitions, functions, board, settings, now } = opening;
+    fn at_checkpoint(claim: Claim, opening: Opening) -> Result<Self, Error> {
+        let Opening { store, definitions, functions, board, settings, now } = opening;
         let id = claim.shard;
         let (upto, state) = store.checkpointed(id)?;
         let state = if state.is_empty() {

@@ -175,16 +175,16 @@ fn shard_with_job() -> (Shard, Arc<Board>, Address) {
     let definitions = engine.definitions();
     engine.shutdown().expect("nothing has failed");
     let (board, now) = (Arc::<Board>::default(), Timestamp::from_millis(0));
+    let claim = store.take(ShardId(0), "a test").expect("it can be claimed");
     let opening = Opening {
         store,
-        owner: "a test",
         definitions,
         functions: Arc::default(),
         board: Arc::clone(&board),
         settings: Settings::default(),
         now,
     };
-    let (shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).expect("it opens");
+    let (shard, _) = Shard::recover(claim, opening, &mut |_, _| {}).expect("it opens");
     let job = board.take(&"work".into(), 1, now)[0].job;
     (shard, board, job)
 }

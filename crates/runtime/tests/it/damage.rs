@@ -222,7 +222,7 @@ fn an_instance_of_which_an_entry_is_missing_is_halted_once() {
     for (world, views) in [(seen, true), (unseen, true), (without_views, false)] {
         for _ in 0..3 {
             if !views {
-                world.store.reset_views().expect("there is room");
+                crate::world::reset_views(&*world.store);
             }
             let engine = world.open();
             world.check(&engine);
@@ -430,14 +430,14 @@ fn a_mail_that_comes_and_cannot_be_read_is_not_taken() {
     let (store, id) = two_shards(|_, _, _| {});
     let opening = Opening {
         store: Arc::clone(&store),
-        owner: "a test",
         definitions: Arc::default(),
         functions: Arc::default(),
         board: Arc::default(),
         settings: Settings::default(),
         now: Timestamp::from_millis(0),
     };
-    let (mut shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).expect("it opens");
+    let claim = store.take(ShardId(0), "a test").expect("it can be claimed");
+    let (mut shard, _) = Shard::recover(claim, opening, &mut |_, _| {}).expect("it opens");
     let from = MailId { from: ShardId(1), number: 1 };
     shard.receive(&Mail { id: from, to: ShardId(0), body: vec![77] });
     shard.work();

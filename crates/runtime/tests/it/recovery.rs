@@ -7,11 +7,11 @@ use travertine_runtime::{
     engine::{Options, Progress},
 };
 use travertine_store::{
-    Claim, Error as StoreError, Layer, MemoryStore, ShardId, Store,
+    Claim, Deployment, Error as StoreError, Layer, Mail, MailId, MemoryStore, Seq, ShardId, Store,
     view::{Key, Row, Table},
 };
 
-use crate::world::file;
+use crate::world::{file, reset_views};
 
 const PROCESS: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
     <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
@@ -32,7 +32,7 @@ fn without_views() -> Arc<dyn Store> {
         engine.cancel(*id).wait().expect("it runs");
     }
     engine.shutdown().expect("nothing has failed");
-    store.reset_views().expect("there is room");
+    reset_views(&*store);
     store
 }
 
@@ -46,17 +46,17 @@ fn instances_leave_memory_while_a_log_is_read() {
         engine.shutdown().expect("nothing has failed");
         both
     };
-    store.reset_views().expect("there is room");
+    reset_views(&*store);
     let opening = Opening {
         store: Arc::clone(&store),
-        owner: "a test",
         definitions,
         functions,
         board: Arc::default(),
         settings,
         now: Timestamp::from_millis(0),
     };
-    let (mut shard, found) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).expect("it opens");
+    let claim = store.take(ShardId(0), "a test").expect("it can be claimed");
+    let (mut shard, found) = Shard::recover(claim, opening, &mut |_, _| {}).expect("it opens");
     assert!(shard.len() <= 20, "{}", shard.len());
     assert!(found.entries > 100);
     if let Some(checkpoint) = shard.checkpoint() {
@@ -94,7 +94,7 @@ impl Layer for Hurt {
         self.inner.forget_views(claim)
     }
 
-    fn reset_views(&self) -> Result<(), StoreError> {
+    fn reset_views(&self, _claims: &[Claim]) -> Result<(), StoreError> {
         panic!("the views of all shards are thrown away");
     }
 
@@ -132,4 +132,69 @@ fn views_of_one_shard_that_cannot_be_read_cost_no_other_shard_its_own() {
     }
     assert_eq!(engine.verify().expect("it can be asked").differences, []);
     engine.shutdown().expect("nothing has failed");
+}
+
+/// A store that notes when it is read although somebody else can still write a shard.
+#[derive(Debug)]
+struct Watched {
+    inner: Arc<dyn Store>,
+    former: Vec<Claim>,
+    early: Mutex<Vec<&'static str>>,
+}
+
+impl Watched {
+    fn read(&self, what: &'static str) -> &dyn Store {
+        let held = self.inner.fence(&self.former).expect("it can be asked");
+        if held.contains(&true) {
+            self.early.lock().expect("nobody has failed").push(what);
+        }
+        &*self.inner
+    }
+}
+
+impl Layer for Watched {
+    fn behind(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    fn deployments(&self, after: u64) -> Result<Vec<Deployment>, StoreError> {
+        self.read("deployments").deployments(after)
+    }
+
+    fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), StoreError> {
+        self.read("a checkpoint").checkpointed(shard)
+    }
+
+    fn last(&self, shard: ShardId) -> Result<Seq, StoreError> {
+        self.read("a log").last(shard)
+    }
+
+    fn inbox(
+        &self,
+        shard: ShardId,
+        after: &[MailId],
+        limit: usize,
+    ) -> Result<Vec<Mail>, StoreError> {
+        self.read("an inbox").inbox(shard, after, limit)
+    }
+}
+
+#[test]
+fn nothing_is_read_before_nobody_else_can_write_anything() {
+    let inner: Arc<dyn Store> = Arc::new(MemoryStore::new(3));
+    // It lives on, as a process does that has lost its lock and does not know it yet.
+    let engine = Engine::on(&inner, Options::default()).expect("it opens");
+    engine.deploy(&[file("model.bpmn", PROCESS)]).expect("is fine");
+    let all: Vec<_> = (0..9).map(|_| engine.start("p").wait().expect("starts")).collect();
+    let owners = (0..).map(ShardId).zip(inner.owners().expect("it can be asked"));
+    let former = owners.map(|(shard, it)| Claim { shard, epoch: it.epoch }).collect();
+    let watched = Arc::new(Watched { inner, former, early: Mutex::default() });
+    let store: Arc<dyn Store> = Arc::clone(&watched) as _;
+    let next = Engine::on(&store, Options::default()).expect("it opens");
+    assert_eq!(*watched.early.lock().expect("nobody has failed"), [""; 0]);
+    for id in all {
+        next.cancel(id).wait().expect("it runs");
+    }
+    next.shutdown().expect("nothing has failed");
+    engine.start("p").wait().expect_err("it has no shard any more");
 }

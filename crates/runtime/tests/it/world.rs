@@ -15,7 +15,10 @@ use travertine_runtime::{
     Ended, Engine, InstanceId, Timestamp,
     engine::{File, ManualClock, Options},
 };
-use travertine_store::view::{Filter, JobRow, Query, Row, Table};
+use travertine_store::{
+    Claim, ShardId, Store,
+    view::{Filter, JobRow, Query, Row, Table},
+};
 use travertine_value::{Name, Value};
 
 pub(crate) struct World {
@@ -153,6 +156,13 @@ pub(crate) fn within_now(is_so: impl Fn() -> bool) {
         assert!(began.elapsed() < PATIENCE, "what was waited for has not come");
         std::thread::yield_now();
     }
+}
+
+/// Throws the views of a store away that nobody has open.
+pub(crate) fn reset_views(store: &dyn Store) {
+    let take = |it| store.take(ShardId(it), "a test").expect("it can be claimed");
+    let claims: Vec<Claim> = (0..store.shards()).map(take).collect();
+    store.reset_views(&claims).expect("there is room");
 }
 
 pub(crate) fn file(name: &str, process: &str) -> File {

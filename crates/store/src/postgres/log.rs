@@ -567,6 +567,21 @@ impl Log {
         Ok(claims.iter().map(|it| found.get(&it.shard) == Some(&it.epoch)).collect())
     }
 
+    /// Holds the rows of shards so that nobody claims them before the end of the transaction. Answers with one whose
+    /// claim does not hold, where there is any.
+    pub(super) async fn hold(
+        link: &mut Link,
+        claims: &[Claim],
+    ) -> Result<Option<ShardId>, PgError> {
+        let shards: Vec<i16> = claims.iter().map(|it| shard(it.shard)).collect();
+        let epochs: Vec<i64> = claims.iter().map(|it| number(it.epoch)).collect();
+        let sql = "SELECT s.shard FROM shards s JOIN unnest($1::smallint[], $2::bigint[]) AS c(shard, epoch)
+            ON s.shard = c.shard AND s.epoch = c.epoch FOR KEY SHARE OF s";
+        let rows = link.rows(sql, &[&shards, &epochs]).await?;
+        let held: BTreeSet<ShardId> = rows.iter().map(|it| shard_of(it, 0)).collect();
+        Ok(claims.iter().map(|it| it.shard).find(|it| !held.contains(it)))
+    }
+
     pub(super) fn mailed(lines: &Lines, readers: &Pool) -> Result<Vec<u64>, Error> {
         let rows = readers.read(lines, Of::Log, async |link| {
             link.rows("SELECT mails FROM shards ORDER BY shard", &[]).await

@@ -171,6 +171,10 @@ async fn make(
             run_all(link, &schema::contents(shards)).await?;
         }
         Some(Ok(meta)) if meta.views != schema::views_format() => {
+            // Whoever had shards counts on views that are gone, and writes nothing any more: also not by a claim whose
+            // answer has not come yet.
+            let sql = "UPDATE shards SET epoch = epoch + 1, owner = NULL, nonce = 0";
+            link.run(sql, &[]).await?;
             make_views(link).await?;
             rebuilt = Some(String::from("they were those of another version"));
         }
@@ -472,17 +476,28 @@ impl Store for PostgresStore {
         self.views.forget(&self.lines, claim)
     }
 
-    fn reset_views(&self) -> Result<(), Error> {
-        self.control.with(
-            &self.lines,
-            async |link| {
-                link.script(BEGIN_TABLES).await?;
-                let done = make_views(link).await;
-                link.script(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
-                done
-            },
-            |error| fault::told(error, Of::Log),
-        )?;
+    fn reset_views(&self, claims: &[Claim]) -> Result<(), Error> {
+        let claims = Claim::of_all(claims, self.shards)?;
+        let mut lent = self.control.lend(&self.lines)?;
+        let link = lent.link();
+        let done = wait(async {
+            link.script(BEGIN_TABLES).await?;
+            let lost = Log::hold(link, &claims).await?;
+            if lost.is_none() {
+                make_views(link).await?;
+            }
+            link.script("COMMIT").await?;
+            Ok(lost)
+        });
+        match done {
+            Ok(None) => {}
+            Ok(Some(shard)) => return Err(Error::Stale { shard }),
+            Err(error) => {
+                // A transaction may be open.
+                lent.lose();
+                return Err(fault::told(&error, Of::Log));
+            }
+        }
         let why = String::from("they could not be read");
         *self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
         Ok(())

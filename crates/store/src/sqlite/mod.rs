@@ -297,7 +297,9 @@ impl Store for SqliteStore {
         self.views.forget(claim.shard, self.shards())
     }
 
-    fn reset_views(&self) -> Result<(), Error> {
+    fn reset_views(&self, claims: &[Claim]) -> Result<(), Error> {
+        let claims = Claim::of_all(claims, self.shards())?;
+        let _held = claims.iter().map(|it| self.log.hold(it)).collect::<Result<Vec<_>, _>>()?;
         self.views.reset()
     }
 

@@ -138,14 +138,14 @@ impl World {
         for shard in (0..SHARDS).map(ShardId) {
             let opening = Opening {
                 store: Arc::clone(&self.store) as Arc<dyn Store>,
-                owner: "race",
                 definitions: Arc::clone(&self.definitions),
                 functions: Arc::clone(&self.functions),
                 board: Arc::clone(&self.board),
                 settings: self.conditions.settings.clone(),
                 now: self.now,
             };
-            let opened = Shard::recover(shard, opening, &mut |_, _| {});
+            let claim = self.store.take(shard, "race").expect("a store in memory does not fail");
+            let opened = Shard::recover(claim, opening, &mut |_, _| {});
             self.shards.push(opened.expect("what was written can be read").0);
         }
         self.look_at_board();

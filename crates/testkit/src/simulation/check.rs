@@ -6,7 +6,7 @@ use travertine_kernel::{Incident, WaitFor, plan::WorkKind};
 use travertine_runtime::{
     Address, Consume, Delivery, InstanceId, Live, Message, Receipt, correlates,
 };
-use travertine_store::{ShardId, Store};
+use travertine_store::{Claim, ShardId, Store};
 
 use super::{Figures, client::Clients, world::World};
 
@@ -34,7 +34,8 @@ impl World {
         self.settle()?;
         self.same("read from the views", &live)?;
         self.check_jobs()?;
-        self.store.reset_views().map_err(|error| error.to_string())?;
+        let claims: Vec<Claim> = self.seats.iter().map(|it| it.shard.claim()).collect();
+        self.store.reset_views(&claims).map_err(|error| error.to_string())?;
         self.open_all()?;
         self.settle()?;
         self.same("read from the log", &live)?;

@@ -470,14 +470,14 @@ impl World {
         let opening = Opening {
             functions: Arc::clone(&self.functions),
             store: Arc::clone(&self.store) as Arc<dyn Store>,
-            owner: "simulation",
             definitions: Arc::clone(&self.definitions),
             board: Arc::clone(&self.board),
             settings: self.settings.clone(),
             now: self.now,
         };
         let inbox = self.store.inbox(shard, &[], usize::MAX)?;
-        let (shard, _) = Shard::recover(shard, opening, &mut |_, _| {})?;
+        let claim = self.store.take(shard, "simulation")?;
+        let (shard, _) = Shard::recover(claim, opening, &mut |_, _| {})?;
         let (writes, rows, stored) = Default::default();
         let told = inbox.iter().map(|it| it.id).collect();
         Ok(Seat { shard, writes, rows, stored, told })

@@ -35,7 +35,7 @@ pub(super) const PROMISES: &[Promise] = &[
     ("instances are found by who called them", called),
     ("a scan gives the rows of one shard in the order of keys", scans),
     ("a scan ends with the error of whom it tells", scan_errors),
-    ("forgetting throws all views away and nothing else", forgets),
+    ("whoever has all shards can throw all views away and nothing else", forgets),
     ("the views of one shard are forgotten alone, by its owner", forgets_one),
     ("what there is of many instances is loaded at once, as it is alone", loads),
     ("many are found by name or caller at once, as each is alone", finds_many),
@@ -415,7 +415,15 @@ fn forgets(store: &dyn Store) {
     let claim = ready(store, 0, 1);
     put(store, &claim, &one_of_each(4));
     change(store, &claim, &[Change::Snapshot { instance: 4, seq: 1, body: vec![1] }]);
-    store.reset_views().unwrap();
+    let mut claims = [vec![claim], (1..4).map(|it| super::claim(store, it)).collect()].concat();
+    // Somebody else may count on them.
+    let stale = Err(Error::Stale { shard: ShardId(3) });
+    assert_eq!(store.reset_views(&claims[..3]), stale);
+    claims[3].epoch += 1;
+    assert_eq!(store.reset_views(&claims), stale);
+    assert!(store.instance(InstanceId(4)).unwrap().is_some());
+    claims[3].epoch -= 1;
+    store.reset_views(&claims).unwrap();
     for table in Table::ALL {
         assert_eq!(all(store, table), []);
     }

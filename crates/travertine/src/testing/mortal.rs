@@ -171,8 +171,8 @@ impl Layer for Mortal {
         self.write(|it| it.forget_views(claim))
     }
 
-    fn reset_views(&self) -> Result<(), Error> {
-        self.write(MemoryStore::reset_views)
+    fn reset_views(&self, claims: &[Claim]) -> Result<(), Error> {
+        self.write(|it| it.reset_views(claims))
     }
 
     fn compact(&self) -> Result<(), Error> {

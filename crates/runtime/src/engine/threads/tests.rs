@@ -30,7 +30,7 @@ use crate::{
     engine::{
         File, ManualClock, Options, metrics, one_task,
         queue::Queue,
-        recovery::{Read, Recovery},
+        recovery::{Read, Recovery, take_all},
     },
     request::{Ask, FlushRequest, Relay, Reply, ReplyTo, StartRequest},
 };
@@ -160,7 +160,8 @@ impl World {
         let options =
             Options { settings, clock: Arc::new(ManualClock::default()), ..Options::default() };
         let functions = Arc::new(Functions::new());
-        let recovery = Recovery { store: &store, definitions, functions: &functions };
+        let claims = &*take_all(&*store).unwrap();
+        let recovery = Recovery { store: &store, claims, definitions, functions: &functions };
         let Read { shards, board, .. } = recovery.read(&options).expect("an empty store is read");
         let common = Common {
             store: Arc::clone(&store),

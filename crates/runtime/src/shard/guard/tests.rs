@@ -132,13 +132,13 @@ impl World {
             let opening = Opening {
                 functions: Arc::new(Functions::new().workflow(TRIP).workflow(LEG)),
                 store: Arc::clone(&self.store) as _,
-                owner: "test",
                 definitions: Arc::clone(&self.definitions),
                 board: Arc::clone(&self.board),
                 settings: Settings::default(),
                 now: self.now,
             };
-            let (shard, _) = Shard::recover(id, opening, &mut |_, _| {}).unwrap();
+            let claim = self.store.take(id, "test").unwrap();
+            let (shard, _) = Shard::recover(claim, opening, &mut |_, _| {}).unwrap();
             self.shards.push(shard);
         }
     }

@@ -413,7 +413,7 @@ fn take(store: &dyn Store, claims: &[Claim], step: &Step) -> Result<(), Error> {
         Step::Checkpoint(shard, upto, changes) => {
             store.checkpoint(&claims[usize::from(*shard)], *upto, &upto.to_le_bytes(), changes)
         }
-        Step::Forget(None) => store.reset_views(),
+        Step::Forget(None) => store.reset_views(claims),
         Step::Forget(Some(shard)) => store.forget_views(&claims[usize::from(*shard)]),
     }
 }

@@ -182,8 +182,35 @@ fn views_of_another_version_are_made_again() {
     // Also those that go while it is open.
     server.sql(&format!("DROP TABLE {schema}.instances"));
     assert!(matches!(store.instance(InstanceId(4)), Err(Error::DamagedViews { .. })));
-    store.reset_views().unwrap();
+    store.reset_views(&[store.take(ShardId(0), "a").unwrap()]).unwrap();
     assert_eq!(store.instance(InstanceId(4)), Ok(None));
+}
+
+#[test]
+fn whoever_makes_the_views_again_takes_the_shards_from_those_who_count_on_them() {
+    let Some(server) = server() else { return };
+    let url = url_of_role(server, &[]);
+    let schema = url.rsplit('=').next().unwrap();
+    let role = format!("role_{schema}");
+    let former = open_postgres(&url, 2);
+    let claims = [0, 1].map(|it| former.take(ShardId(it), "a").unwrap());
+    former.append(&claims[0], &[batch(vec![entry(1, 4, 0)])]).unwrap();
+    former.checkpoint(&claims[0], 1, b"s", &[]).unwrap();
+    assert_eq!(former.fence(&claims), Ok(vec![true, true]));
+    // It loses its lock and cannot take it again, and all its other connections are there.
+    server.sql(&format!(
+        "ALTER ROLE {role} NOLOGIN; UPDATE {schema}.meta SET value = 'old' WHERE name = 'views';
+         SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE usename = '{role}' AND application_name LIKE '%lock'"
+    ));
+    let store = open_postgres(&url.replace(&role, "travertine"), 2);
+    assert!(store.rebuilt().is_some());
+    let stale = Err(Error::Stale { shard: ShardId(0) });
+    assert_eq!(former.checkpoint(&claims[0], 1, b"s", &[]), stale);
+    assert_eq!(former.reset_views(&claims), stale);
+    assert_eq!(former.fence(&claims), Ok(vec![false, false]));
+    assert_eq!(store.checkpointed(ShardId(0)).unwrap(), (0, vec![]));
+    assert_eq!(store.owners().unwrap()[1].name, None);
 }
 
 #[test]
@@ -259,6 +286,25 @@ fn url_of_role(server: &Server, settings: &[&str]) -> String {
     url.replace("travertine@", &format!("{role}@"))
 }
 
+/// Does something while somebody else holds all shards, until `meanwhile` is over, which is told the process that
+/// holds them.
+fn while_held<T: Send>(
+    server: &Server,
+    schema: &str,
+    act: impl FnOnce() -> T + Send,
+    meanwhile: impl FnOnce(&str),
+) -> T {
+    thread::scope(|scope| {
+        let holder = server.session();
+        let pid = holder.sql("SELECT pg_backend_pid()").remove(0);
+        holder.sql(&format!("BEGIN; SELECT 1 FROM {schema}.shards FOR UPDATE"));
+        let done = scope.spawn(act);
+        meanwhile(&pid);
+        holder.sql("COMMIT");
+        done.join().unwrap()
+    })
+}
+
 #[test]
 fn settings_of_a_role_end_nothing_that_must_not_be_ended() {
     let Some(server) = server() else { return };
@@ -267,20 +313,21 @@ fn settings_of_a_role_end_nothing_that_must_not_be_ended() {
     let store = open_postgres(&url, 1);
     let schema = url.rsplit('=').next().unwrap();
     let role = format!("role_{schema}");
-    let session = server.session();
-    session.sql(&format!("BEGIN; SELECT 1 FROM {schema}.shards FOR UPDATE"));
-    thread::scope(|scope| {
-        let taken = scope.spawn(|| store.take(ShardId(0), "a"));
-        // Both wait for longer than that.
-        for (duty, time) in [("control", "200 ms"), ("lock", "2200 ms")] {
-            session.until(&format!(
-                "SELECT 1 FROM pg_stat_activity WHERE usename = '{role}' AND application_name LIKE '%{duty}'
-                    AND clock_timestamp() - state_change > interval '{time}'"
-            ));
-        }
-        session.sql("COMMIT");
-        taken.join().unwrap().unwrap();
-    });
+    let taken = while_held(
+        server,
+        schema,
+        || store.take(ShardId(0), "a"),
+        |_| {
+            // Both wait for longer than that.
+            for (duty, time) in [("control", "200 ms"), ("lock", "2200 ms")] {
+                server.session().until(&format!(
+                    "SELECT 1 FROM pg_stat_activity WHERE usename = '{role}' AND application_name LIKE '%{duty}'
+                        AND clock_timestamp() - state_change > interval '{time}'"
+                ));
+            }
+        },
+    );
+    taken.unwrap();
 }
 
 #[test]
@@ -293,17 +340,18 @@ fn what_an_administrator_cancels_is_not_written_and_can_be_tried_again() {
     let append = |seq| store.append(&claim, &[batch(vec![entry(seq, seq, 0)])]);
     append(1).unwrap();
     let fold = [Fold { last: 1, entry: None }];
-    let session = server.session();
+    let blocked =
+        |holder: &str| format!("FROM pg_stat_activity WHERE {holder} = ANY(pg_blocking_pids(pid))");
+    let cancel = |holder: &str| {
+        server.session().until(&format!("SELECT pg_cancel_backend(pid) {}", blocked(holder)));
+    };
     let cancelled = |write: &(dyn Fn() -> Result<(), Error> + Sync)| {
-        session.sql(&format!("BEGIN; SELECT 1 FROM {schema}.shards FOR UPDATE"));
-        thread::scope(|scope| {
-            let done = scope.spawn(write);
-            session.until(
-                "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-                 WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))",
-            );
-            session.sql("COMMIT");
-            done.join().unwrap()
+        while_held(server, schema, write, |holder| {
+            cancel(holder);
+            // It does not wait any more.
+            server
+                .session()
+                .until(&format!("SELECT 1 WHERE NOT EXISTS (SELECT {})", blocked(holder)));
         })
     };
     let is_away = |it: Result<(), Error>| matches!(it, Err(Error::Away { .. }));
@@ -315,7 +363,8 @@ fn what_an_administrator_cancels_is_not_written_and_can_be_tried_again() {
     assert!(is_away(cancelled(&|| store.fold(&claim, &fold))));
     store.fold(&claim, &fold).unwrap();
     // A claim is asked for again by itself.
-    cancelled(&|| store.claim(ShardId(0), Claiming::Again(claim)).map(drop)).unwrap();
+    let again = || store.claim(ShardId(0), Claiming::Again(claim));
+    while_held(server, schema, again, cancel).unwrap();
     assert_eq!(store.fence(&[claim]), Ok(vec![false]));
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
 }
