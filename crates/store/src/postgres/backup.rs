@@ -34,11 +34,8 @@ pub(super) fn backup(lines: &Lines, shards: u16, to: &Path) -> Result<(), Error>
 /// Copies all there is, and answers with the revision of the deployments.
 fn copy(lines: &Lines, link: &mut Link, import: &Import, shards: u16) -> Result<u64, Error> {
     let failed = |error: PgError| fault::told(&error, Of::Log);
-    let (all, damaged) = wait(deploy::read(link, 0, u64::MAX)).map_err(failed)?;
-    if let Some(number) = damaged {
-        let reason = format!("the checksum of deployment {number} is wrong");
-        return Err(Error::Corrupt { place: lines.target.to_string(), reason });
-    }
+    let (all, damage) = wait(deploy::read(link, 0, u64::MAX)).map_err(failed)?;
+    damage.refuse_any(lines)?;
     all.iter().try_for_each(|it| import.deployment(it))?;
     for own in (0..shards).map(ShardId) {
         wait(entries(lines, link, import, own))?;

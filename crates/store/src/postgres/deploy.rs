@@ -33,14 +33,42 @@ fn deployed(row: &Row) -> (u64, Deployed) {
     (count(row, 0), deployed)
 }
 
-/// A file, from the column `at` on.
-fn file(row: &Row, at: usize) -> Resource {
+/// A file, from the column `at` on, and whether it is what was stored.
+fn file(row: &Row, at: usize) -> (Resource, bool) {
     let mut file = Resource { name: unescape(row.get(at)), body: row.get(at + 1) };
-    if row.get::<_, i64>(at + 2) != i64::from(sum::resource(&file)) {
+    let is_whole = row.get::<_, i64>(at + 2) == i64::from(sum::resource(&file));
+    if !is_whole {
         // What it defines cannot be read then, and everything else can.
         file.body = b"the checksum is wrong".to_vec();
     }
-    file
+    (file, is_whole)
+}
+
+/// Deployments of which something is not what was stored.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Damage {
+    /// One that is itself another one.
+    deployment: Option<u64>,
+    /// One with a file that is.
+    file: Option<u64>,
+}
+
+impl Damage {
+    /// Refuses deployments that are damaged themselves: of a file, only what it defines cannot be read.
+    fn refuse(self, lines: &Lines) -> Result<(), Error> {
+        self.deployment.map_or(Ok(()), |it| Err(wrong(lines, &format!("deployment {it}"))))
+    }
+
+    /// Refuses to write anything anew: it would look whole.
+    pub(super) fn refuse_any(self, lines: &Lines) -> Result<(), Error> {
+        self.refuse(lines)?;
+        self.file.map_or(Ok(()), |it| Err(wrong(lines, &format!("a file of deployment {it}"))))
+    }
+}
+
+fn wrong(lines: &Lines, what: &str) -> Error {
+    let reason = format!("the checksum of {what} is wrong");
+    Error::Corrupt { place: lines.target.to_string(), reason }
 }
 
 async fn insert(link: &mut Link, it: &Deployment) -> Result<(), PgError> {
@@ -82,16 +110,17 @@ async fn raise_revision(link: &mut Link) -> Result<(), PgError> {
     link.run(sql, &[]).await.map(drop)
 }
 
-/// The deployments after a number, up to another, and the number of one whose checksum is wrong.
+/// The deployments after a number, up to another, and what is wrong with them.
 pub(super) async fn read(
     link: &mut Link,
     after: u64,
     upto: u64,
-) -> Result<(Vec<Deployment>, Option<u64>), PgError> {
+) -> Result<(Vec<Deployment>, Damage), PgError> {
     let range = [number(after), number(upto)];
     let sql = "SELECT number, at, sum FROM deployments WHERE number > $1 AND number <= $2";
     let mut sums = BTreeMap::new();
     let mut found: BTreeMap<u64, Deployment> = BTreeMap::new();
+    let mut damage = Damage::default();
     for row in link.rows(sql, &[&range[0], &range[1]]).await? {
         let number = count(&row, 0);
         sums.insert(number, row.get::<_, i64>(2));
@@ -109,12 +138,16 @@ pub(super) async fn read(
     let sql = format!("SELECT deployment, name, body, sum FROM resources {within}");
     for row in link.rows(&sql, &[&range[0], &range[1]]).await? {
         if let Some(it) = found.get_mut(&count(&row, 0)) {
-            it.resources.push(file(&row, 1));
+            let (file, is_whole) = file(&row, 1);
+            it.resources.push(file);
+            if !is_whole {
+                damage.file.get_or_insert(it.number);
+            }
         }
     }
     let wrong = |it: &&Deployment| sums.get(&it.number) != Some(&i64::from(sum::deployment(it)));
-    let damaged = found.values().find(wrong).map(|it| it.number);
-    Ok((found.into_values().collect(), damaged))
+    damage.deployment = found.values().find(wrong).map(|it| it.number);
+    Ok((found.into_values().collect(), damage))
 }
 
 /// What has used a number, a key or a version already that a deployment wants, apart from its files.
@@ -192,9 +225,13 @@ pub(super) fn change(
         let numbers: BTreeSet<u64> = rows.iter().map(|it| count(it, 0)).collect();
         let mut any = false;
         for of in numbers {
-            for mut it in read(link, of - 1, of).await?.0 {
+            let (found, damage) = read(link, of - 1, of).await?;
+            for mut it in found {
                 if !change(&mut it) {
                     continue;
+                }
+                if let Err(error) = damage.refuse_any(lines) {
+                    return Ok(Err(error));
                 }
                 for sql in [
                     "DELETE FROM deployments WHERE number = $1",
@@ -219,16 +256,13 @@ pub(super) fn deployments(
     readers: &Pool,
     after: u64,
 ) -> Result<Vec<Deployment>, Error> {
-    let (found, damaged) = readers.read(lines, Of::Log, async |link| {
+    let (found, damage) = readers.read(lines, Of::Log, async |link| {
         link.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         let found = read(link, after, u64::MAX).await;
         link.script("COMMIT").await?;
         found
     })?;
-    if let Some(number) = damaged {
-        let reason = format!("the checksum of deployment {number} is wrong");
-        return Err(Error::Corrupt { place: lines.target.to_string(), reason });
-    }
+    damage.refuse(lines)?;
     Ok(found)
 }
 
@@ -236,7 +270,7 @@ pub(super) fn resource(lines: &Lines, readers: &Pool, key: u64) -> Result<Option
     let sql = "SELECT r.name, r.body, r.sum FROM resources r JOIN definitions d USING (deployment)
         WHERE d.key = $1 AND d.standing <> 1 AND r.position = d.resource";
     let row = readers.read(lines, Of::Log, async |link| link.row(sql, &[&number(key)]).await)?;
-    Ok(row.map(|it| file(&it, 0)))
+    Ok(row.map(|it| file(&it, 0).0))
 }
 
 pub(super) fn revision(lines: &Lines, readers: &Pool) -> Result<u64, Error> {

@@ -854,7 +854,14 @@ impl Log {
             let mut removed = false;
             let found = deployments_of(it, keys).map_err(|error| self.db.unreadable(&error))?;
             for mut deployment in found {
+                let damaged = damaged_part(it, &deployment);
+                let damaged = damaged.map_err(|error| self.db.unreadable(&error))?;
                 if change(&mut deployment) {
+                    // Written anew it would look whole.
+                    if let Some(what) = damaged {
+                        let reason = format!("the checksum of {what} is wrong");
+                        return Err(Error::Corrupt { place: self.db.place(), reason });
+                    }
                     for sql in [
                         "DELETE FROM deployments WHERE number = ?1",
                         "DELETE FROM resources WHERE deployment = ?1",
@@ -988,6 +995,22 @@ fn damaged_deployment(
     Ok(None)
 }
 
+/// What of a deployment is not what was stored, where anything is.
+fn damaged_part(connection: &Connection, it: &Deployment) -> rusqlite::Result<Option<String>> {
+    if damaged_deployment(connection, std::slice::from_ref(it))?.is_some() {
+        return Ok(Some(format!("deployment {}", it.number)));
+    }
+    let sql = "SELECT name, body, sum FROM resources WHERE deployment = ?1";
+    let mut files = connection.prepare_cached(sql)?;
+    let mut rows = files.query([it.number])?;
+    while let Some(row) = rows.next()? {
+        if !read_resource(row, 0)?.1 {
+            return Ok(Some(format!("a file of deployment {}", it.number)));
+        }
+    }
+    Ok(None)
+}
+
 /// Says that other definitions are deployed than before.
 fn raise_revision(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "INSERT INTO meta VALUES('revision', 1) ON CONFLICT DO UPDATE SET value = value + 1";
@@ -1045,14 +1068,15 @@ fn read_deployed(row: &Row<'_>) -> rusqlite::Result<(u64, Deployed)> {
     Ok((row.get(0)?, deployed))
 }
 
-/// A file, out of its name, body and checksum.
-fn read_resource(row: &Row<'_>, at: usize) -> rusqlite::Result<Resource> {
+/// A file, out of its name, body and checksum, and whether it is what was stored.
+fn read_resource(row: &Row<'_>, at: usize) -> rusqlite::Result<(Resource, bool)> {
     let mut file = Resource { name: row.get(at)?, body: row.get(at + 1)? };
-    if row.get::<_, Option<u32>>(at + 2)?.is_some_and(|it| it != sum::resource(&file)) {
+    let is_whole = row.get::<_, Option<u32>>(at + 2)?.is_none_or(|it| it == sum::resource(&file));
+    if !is_whole {
         // What it defines cannot be read then, and everything else can.
         file.body = b"the checksum is wrong".to_vec();
     }
-    Ok(file)
+    Ok((file, is_whole))
 }
 
 /// The deployments after a number, up to another.
@@ -1086,7 +1110,7 @@ fn deployments(
     let mut rows = resources.query(range)?;
     while let Some(row) = rows.next()? {
         if let Some(it) = found.get_mut(&row.get(0)?) {
-            it.resources.push(read_resource(row, 1)?);
+            it.resources.push(read_resource(row, 1)?.0);
         }
     }
     Ok(found.into_values().collect())
@@ -1136,5 +1160,5 @@ fn resource(connection: &Connection, key: u64) -> rusqlite::Result<Option<Resour
     let sql = "SELECT name, body, sum FROM resources
         JOIN definitions USING(deployment)
         WHERE key = ?1 AND removed <> 1 AND resources.position = definitions.resource";
-    connection.prepare_cached(sql)?.query_row([key], |row| read_resource(row, 0)).optional()
+    connection.prepare_cached(sql)?.query_row([key], |row| Ok(read_resource(row, 0)?.0)).optional()
 }

@@ -181,6 +181,26 @@ fn entries_that_are_deleted_changed_or_added_behind_its_back_are_noticed() {
 }
 
 #[test]
+fn a_file_that_is_damaged_is_not_written_anew_as_if_it_were_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    run(&store, 100, 6, &mut |_, _| {}).unwrap();
+    drop(store);
+    let log = || rusqlite::Connection::open(dir.path().join("log.db")).unwrap();
+    log().execute_batch("UPDATE resources SET body = CAST('torn' AS BLOB)").unwrap();
+    let store = open(dir.path());
+    let key = store.deployments(0).unwrap()[0].definitions[0].key;
+    for done in [store.retire(&[key]), store.undeploy(&[key])] {
+        let told = done.unwrap_err();
+        let is_told = |reason: &str| reason.contains("a file of deployment 1");
+        assert!(matches!(&told, Error::Corrupt { reason, .. } if is_told(reason)), "{told:?}");
+    }
+    drop(store);
+    let body = log().query_row("SELECT body FROM resources", [], |it| it.get::<_, Vec<u8>>(0));
+    assert_eq!(body.unwrap(), b"torn");
+}
+
+#[test]
 fn entries_missing_from_the_middle_of_a_long_log_are_found_by_a_check() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());

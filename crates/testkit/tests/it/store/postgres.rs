@@ -214,6 +214,29 @@ fn whoever_makes_the_views_again_takes_the_shards_from_those_who_count_on_them()
 }
 
 #[test]
+fn a_file_that_is_damaged_is_not_written_anew_as_if_it_were_whole() {
+    let Some(server) = server() else { return };
+    let url = server.url();
+    let schema = url.rsplit('=').next().unwrap();
+    let store = open_postgres(&url, 1);
+    run(&store, 100, 6, &mut |_, _| {}).unwrap();
+    let body = format!("SELECT encode(body, 'escape') FROM {schema}.resources ORDER BY deployment");
+    server.sql(&format!("UPDATE {schema}.resources SET body = 'torn'"));
+    let torn = server.sql(&body);
+    let key = store.deployments(0).unwrap()[0].definitions[0].key;
+    for done in [store.retire(&[key]), store.undeploy(&[key])] {
+        let told = done.unwrap_err();
+        assert!(
+            matches!(&told, Error::Corrupt { reason, .. } if reason.contains("a file")),
+            "{told:?}"
+        );
+    }
+    let dir = tempfile::tempdir().unwrap();
+    assert!(matches!(store.backup(&dir.path().join("copy")), Err(Error::Corrupt { .. })));
+    assert_eq!(server.sql(&body), torn);
+}
+
+#[test]
 fn what_is_changed_behind_its_back_is_noticed() {
     let Some(server) = server() else { return };
     for (sql, how) in [
