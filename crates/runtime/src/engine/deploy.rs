@@ -1,6 +1,6 @@
 //! Files become definitions.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, thread};
 
 use travertine_bpmn::{Diagnostic, NOT_EXECUTABLE, Process, Report, Severity};
 use travertine_func::WorkflowDefinition;
@@ -90,6 +90,9 @@ pub struct Retired {
 
 /// How often deploying is tried when others deploy at the same time.
 const TRIES: usize = 10;
+
+/// How often what does nothing twice is tried where the store is away: for about as long as reading waits.
+const TRIES_AWAY: u32 = 10;
 
 /// How many entries are looked at together.
 const PAGE: usize = 4_096;
@@ -309,6 +312,17 @@ impl Engine {
         Ok(())
     }
 
+    /// The same after a change of what is deployed, where it may have been made.
+    fn take_over_after(
+        &self,
+        change: Result<(), Error>,
+        definitions: Definitions,
+    ) -> Result<(), Error> {
+        let taken_over = if may_be_done(&change) { self.take_over(definitions) } else { Ok(()) };
+        change?;
+        taken_over.map_err(Error::after_a_part)
+    }
+
     fn tell_shards(&self, definitions: &Arc<Definitions>) {
         self.router().tell_each(&AdoptRequest { definitions: Arc::clone(definitions) });
     }
@@ -352,10 +366,10 @@ impl Engine {
         self.tell_shards(&Arc::new(definitions.leaving(definition.key)));
         let gone = self.check_unused(id, version).and_then(|()| {
             self.check_unmentioned(definition)?;
-            self.inner.common.store.undeploy(&[definition.key]).map_err(Error::from)
+            Ok(self.surely(|store| store.undeploy(&[definition.key]))?)
         });
         let mut left = Definitions::clone(&definitions);
-        if gone.is_ok() {
+        if may_be_done(&gone) {
             left.remove(definition.key);
         }
         let taken_over = self.take_over(left);
@@ -397,8 +411,8 @@ impl Engine {
             keys.push(graph);
             left.remove(graph);
         }
-        self.inner.common.store.undeploy(&keys)?;
-        self.take_over(left).map_err(Error::after_a_part)
+        let gone = self.surely(|store| store.undeploy(&keys)).map_err(Error::from);
+        self.take_over_after(gone, left)
     }
 
     /// Retires a process, a decision, a decision requirements graph with all its decisions, a form or a
@@ -428,10 +442,10 @@ impl Engine {
         }
         let of_graph = definitions.deployed().filter(|it| it.requirements == Some(key));
         let keys: Vec<u64> = std::iter::once(key).chain(of_graph.map(|it| it.key)).collect();
-        self.inner.common.store.retire(&keys)?;
+        let retired = self.surely(|store| store.retire(&keys)).map_err(Error::from);
         let mut left = Definitions::clone(&definitions);
         left.retire(&keys);
-        self.take_over(left).map_err(Error::after_a_part)?;
+        self.take_over_after(retired, left)?;
         drop(one_at_a_time);
         let deleted = if delete_history && known.kind == DeployedKind::Process {
             // Every shard has taken it over once it has answered after that.
@@ -440,6 +454,28 @@ impl Engine {
             0
         };
         Ok(Retired { keys, deleted })
+    }
+
+    /// Changes what the store has deployed, in a way that does nothing twice: so it can be done once more where the store
+    /// is away, or nobody knows whether it has been done.
+    fn surely(
+        &self,
+        change: impl Fn(&dyn Store) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let common = &self.inner.common;
+        let (mut failed, mut unknown) = (0, None);
+        loop {
+            let Err(error) = change(&*common.store) else { return Ok(()) };
+            failed += 1;
+            let passes = matches!(error, StoreError::Away { .. } | StoreError::Unknown { .. });
+            if error.is_unknown() {
+                unknown.get_or_insert_with(|| error.clone());
+            }
+            if !passes || failed >= TRIES_AWAY || !common.goes_on() {
+                return Err(unknown.unwrap_or(error));
+            }
+            thread::sleep(common.storage_retry.delay(failed));
+        }
     }
 
     /// Whether a version has no instances, running or ended.
@@ -491,6 +527,16 @@ impl Engine {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether the store may have done it. Then nobody may use any more what was to go: it would have nothing to run after a
+/// restart.
+fn may_be_done(done: &Result<(), Error>) -> bool {
+    match done {
+        Ok(()) => true,
+        Err(Error::Store(error)) => error.is_unknown(),
+        Err(_) => false,
     }
 }
 
@@ -649,10 +695,7 @@ fn is_bound_to(plan: &Plan, changed: &Changed<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::{Mutex, mpsc},
-        thread,
-    };
+    use std::sync::{Mutex, mpsc};
 
     use super::*;
     use crate::engine::{Observer, Options, one_task};

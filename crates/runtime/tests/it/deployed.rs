@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use travertine_func::Retry;
 use travertine_kernel::{Ending, WaitId};
 use travertine_runtime::{
     Address, Deployed, DeployedKind, Engine, Error, InstanceId, Message, Receipt,
@@ -390,5 +391,67 @@ fn a_process_that_is_bound_to_its_form_changes_with_it() {
             (deployed.deployed[0].version, deployed.deployed[1].version)
         });
         assert_eq!(versions, [(1, 1), (1, 1), (2, 2)]);
+    }
+}
+
+/// A store that does what it is told, and whose answer does not come so many times.
+#[derive(Debug)]
+struct Mute {
+    inner: MemoryStore,
+    left: AtomicUsize,
+}
+
+impl Mute {
+    fn answer(&self, done: Result<(), StoreError>) -> Result<(), StoreError> {
+        done?;
+        let next = |left: usize| left.checked_sub(1);
+        match self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next) {
+            Ok(_) => Err(StoreError::Unknown { reason: "no answer".to_owned() }),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl Layer for Mute {
+    fn behind(&self) -> &dyn Store {
+        &self.inner
+    }
+
+    fn undeploy(&self, keys: &[u64]) -> Result<(), StoreError> {
+        self.answer(self.inner.undeploy(keys))
+    }
+
+    fn retire(&self, keys: &[u64]) -> Result<(), StoreError> {
+        self.answer(self.inner.retire(keys))
+    }
+}
+
+#[test]
+fn what_may_be_gone_from_the_store_is_used_no_more() {
+    let is_unknown =
+        |done: &Result<(), Error>| matches!(done, Err(Error::Store(StoreError::Unknown { .. })));
+    for (mute, is_told) in [(3, true), (usize::MAX, false)] {
+        let store = Arc::new(Mute { inner: MemoryStore::new(2), left: AtomicUsize::new(0) });
+        let storage_retry = Retry::every("1ms");
+        let options = Options { storage_retry, ..Options::default() };
+        let engine = Engine::on(&(Arc::clone(&store) as Arc<dyn Store>), options).unwrap();
+        engine.deploy(&[file("p.bpmn", TASK), dmn("a.dmn", "1")]).unwrap();
+        let other = TASK.replace(r#"id="p""#, r#"id="q""#);
+        let key = engine.deploy(&[file("q.bpmn", &other)]).unwrap().definitions[0].key;
+        let removals: [&dyn Fn() -> Result<(), Error>; 3] =
+            [&|| engine.undeploy("p", 1), &|| engine.undeploy_decision("price", 1), &|| {
+                engine.retire(key, false).map(drop)
+            }];
+        for remove in removals {
+            store.left.store(mute, Ordering::SeqCst);
+            let done = remove();
+            assert!(if is_told { done.is_ok() } else { is_unknown(&done) }, "{done:?}");
+        }
+        for id in ["p", "q"] {
+            let started = engine.start(id).wait();
+            assert!(matches!(started, Err(Error::NoSuchDefinition(_))), "{started:?}");
+        }
+        assert!(engine.definitions().decision("price").is_none());
+        engine.shutdown().unwrap();
     }
 }
