@@ -1,6 +1,6 @@
 //! `travertine tail`: what happens, as it happens, or from a position of the log on.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use anyhow::{Result, anyhow};
 use tokio::time::timeout;
@@ -54,14 +54,12 @@ async fn follow(
         );
     }
     let mut left = args.count.unwrap_or(u64::MAX);
+    // Where nobody else has the store, nothing more comes than what is there.
+    let is_over = || !desk.is_shared() || desk.is_left() || desk.out.is_closed();
     while left > 0 && !desk.is_left() && !desk.out.is_closed() {
         let before = feed.positions().clone();
-        let news = match timeout(LOOK, feed.next()).await {
-            Ok(news) => desk.ok(news)?,
-            // Where nobody else has the store, nothing more comes.
-            Err(_) if !desk.is_shared() => break,
-            Err(_) => continue,
-        };
+        let Some(news) = unless(LOOK, is_over, feed.next()).await else { break };
+        let news = desk.ok(news)?;
         let meant = |it: &&News| {
             only.is_none_or(|only| it.instance == only)
                 && args
@@ -84,6 +82,22 @@ async fn follow(
         }
     }
     Ok(Status::Done)
+}
+
+/// What comes of something, unless it is over by then, which is asked now and then. What has begun goes on meanwhile.
+async fn unless<T>(
+    every: Duration,
+    is_over: impl Fn() -> bool,
+    what: impl Future<Output = T>,
+) -> Option<T> {
+    let mut what = pin!(what);
+    loop {
+        match timeout(every, what.as_mut()).await {
+            Ok(done) => return Some(done),
+            Err(_) if is_over() => return None,
+            Err(_) => {}
+        }
+    }
 }
 
 /// One event.
@@ -150,5 +164,39 @@ impl Told<'_> {
         let whose = paint.bold(format!("{id} {instance}"));
         let time = paint.dim(at);
         desk.out.line(format!("{time}  {whose}  {}", brief(&self.text)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, future::poll_fn, task::Poll};
+
+    use super::*;
+
+    fn run<T>(what: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("there is a clock").block_on(what)
+    }
+
+    #[test]
+    fn what_takes_longer_than_a_look_is_not_begun_anew() {
+        let (begun, looks) = (Cell::new(0), Cell::new(0));
+        let what = async {
+            begun.set(begun.get() + 1);
+            // Nothing else than a look has it go on.
+            poll_fn(|_| if looks.get() < 3 { Poll::Pending } else { Poll::Ready(7) }).await
+        };
+        let is_over = || {
+            looks.set(looks.get() + 1);
+            false
+        };
+        assert_eq!(run(unless(Duration::from_millis(1), is_over, what)), Some(7));
+        assert_eq!(begun.get(), 1);
+    }
+
+    #[test]
+    fn what_does_not_come_is_waited_for_until_it_is_over() {
+        let never = std::future::pending::<()>();
+        assert_eq!(run(unless(Duration::from_millis(1), || true, never)), None);
     }
 }
