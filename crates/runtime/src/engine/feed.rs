@@ -26,6 +26,20 @@ const REMEMBERED: usize = 4_096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Positions(Vec<Seq>);
 
+impl Positions {
+    /// How many entries are after these and not after others.
+    ///
+    /// ```
+    /// # use travertine_runtime::engine::Positions;
+    /// let of = |text: &str| text.parse::<Positions>().unwrap();
+    /// assert_eq!(of("12.7").behind(&of("15.9")), 5);
+    /// ```
+    pub fn behind(&self, others: &Self) -> u64 {
+        let between = |(own, other): (&Seq, &Seq)| other.saturating_sub(*own);
+        self.0.iter().zip(&others.0).map(between).sum()
+    }
+}
+
 impl fmt::Display for Positions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: Vec<String> = self.0.iter().map(ToString::to_string).collect();
@@ -179,7 +193,7 @@ impl Feed {
     }
 
     /// What has happened since then; waited for, where nothing has. Of a shard it comes in order. There may be
-    /// nothing in it: shards write of themselves, too.
+    /// nothing in it: shards write of themselves, too. Nothing is lost where the future is dropped before it is ready.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Error, engine::Feed};
@@ -229,13 +243,15 @@ impl Feed {
                 Ok(lots.collect::<Result<Vec<_>, _>>()?)
             })
             .await?;
+        // Whoever does not wait to the end of it reads all of it again.
+        let (mut positions, mut gaps) = (self.positions.clone(), Vec::new());
         let mut news = Vec::new();
         for (shard, entries) in (0_u16..).zip(lots) {
             for entry in entries {
-                let read = &mut self.positions.0[usize::from(shard)];
+                let read = &mut positions.0[usize::from(shard)];
                 let first = std::mem::replace(read, entry.seq) + 1;
                 if first < entry.seq {
-                    self.gaps.push(Gap { shard, first, last: entry.seq - 1 });
+                    gaps.push(Gap { shard, first, last: entry.seq - 1 });
                 }
                 // What cannot be read is for `verify` to tell.
                 let Ok(records) = decode_records(&entry.body) else { continue };
@@ -247,6 +263,8 @@ impl Feed {
                 news.push(News { shard, entry: entry.seq, at, instance, definition, records });
             }
         }
+        self.positions = positions;
+        self.gaps.append(&mut gaps);
         Ok(news)
     }
 

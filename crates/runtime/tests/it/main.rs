@@ -14,6 +14,7 @@ mod decisions;
 mod deployed;
 mod engine;
 mod events;
+mod feed;
 mod function;
 mod function_review;
 mod halted;
