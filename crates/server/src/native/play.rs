@@ -6,7 +6,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -51,6 +54,9 @@ const BYTES_MAX: u64 = 16 << 20;
 /// How many bytes may tell of all that has happened in a session: all of it stays in memory.
 const SESSION_BYTES_MAX: u64 = 32 << 20;
 
+/// How many bytes all sessions have together: their files, what was done in them, and what has happened.
+const ALL_BYTES_MAX: u64 = 512 << 20;
+
 /// How long a session is kept that nobody asks for.
 const IDLE: Duration = Duration::from_mins(30);
 
@@ -58,8 +64,52 @@ const IDLE: Duration = Duration::from_mins(30);
 const TRACE_MAX: usize = 200;
 
 /// All sessions.
-#[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<All>);
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    all: Mutex<All>,
+    bytes: Arc<AtomicU64>,
+    bytes_max: u64,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self { all: Mutex::default(), bytes: Arc::default(), bytes_max: ALL_BYTES_MAX }
+    }
+}
+
+/// The part of a session in the bytes that all have.
+#[derive(Debug)]
+struct Share {
+    all: Arc<AtomicU64>,
+    most: u64,
+    own: u64,
+}
+
+impl Share {
+    /// Refuses more where all have so much already.
+    fn more(&self) -> Result<(), Refusal> {
+        if self.all.load(Ordering::Relaxed) < self.most {
+            return Ok(());
+        }
+        let detail = format!(
+            "all sessions together have more than {} MiB: end one, or wait until others have ended",
+            self.most >> 20
+        );
+        Err(Refusal::new(Outcome::Overloaded, detail))
+    }
+
+    fn set(&mut self, bytes: u64) {
+        self.all.fetch_add(bytes, Ordering::Relaxed);
+        self.all.fetch_sub(self.own, Ordering::Relaxed);
+        self.own = bytes;
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
 
 #[derive(Debug, Default)]
 struct All {
@@ -91,8 +141,10 @@ struct Begin {
 #[derive(Debug)]
 struct Session {
     begin: Begin,
-    answers: Vec<Value>,
+    /// What was done, each with how many bytes that has.
+    answers: Vec<(Value, u64)>,
     world: World,
+    share: Share,
 }
 
 /// The world of a session.
@@ -114,9 +166,16 @@ impl std::fmt::Debug for World {
 
 impl Sessions {
     fn lock(&self) -> MutexGuard<'_, All> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.sessions.retain(|_, it| it.touched.elapsed() < IDLE);
         all
+    }
+
+    /// The share of a session that is about to begin.
+    fn share(&self) -> Result<Share, Refusal> {
+        let share = Share { all: Arc::clone(&self.bytes), most: self.bytes_max, own: 0 };
+        share.more()?;
+        Ok(share)
     }
 
     fn add(&self, owner: Option<&Name>, session: Session) -> Result<u64, Refusal> {
@@ -264,9 +323,22 @@ impl Run for World {
 }
 
 impl Session {
-    fn begin(begin: Begin) -> Result<Self, Refusal> {
+    fn begin(begin: Begin, share: Share) -> Result<Self, Refusal> {
         let world = World::begin(&begin)?;
-        Ok(Self { begin, answers: Vec::new(), world })
+        let mut session = Self { begin, answers: Vec::new(), world, share };
+        session.weigh();
+        Ok(session)
+    }
+
+    /// How many bytes tell of what was done and what has happened.
+    fn told(&self) -> u64 {
+        self.answers.iter().map(|(_, bytes)| bytes).sum::<u64>() + self.world.written
+    }
+
+    /// Takes note of how many bytes it has.
+    fn weigh(&mut self) {
+        let files: u64 = self.begin.files.iter().map(|it| it.body.len() as u64).sum();
+        self.share.set(files + self.told());
     }
 
     /// Does one step more. What is refused is no step.
@@ -274,16 +346,20 @@ impl Session {
         if self.answers.len() >= STEPS_MAX {
             return Err(too_much(&format!("a session has at most {STEPS_MAX} steps")));
         }
-        if self.world.written >= SESSION_BYTES_MAX {
+        if self.told() >= SESSION_BYTES_MAX {
             let most = SESSION_BYTES_MAX >> 20;
             return Err(too_much(&format!("what has happened in this session has {most} MiB")));
         }
         if self.world.restless.is_some() {
             return Err(too_much("it does not come to rest"));
         }
+        self.share.more()?;
         let step = Step::read(item).map_err(Refusal::invalid)?;
         match step.give(&mut self.world, None) {
-            Ok(()) => self.answers.push(item.clone()),
+            Ok(()) => {
+                self.answers.push((item.clone(), item.to_json().len() as u64));
+                self.weigh();
+            }
             Err(unfit) => {
                 // It may have done the half of it: what was there before is made again.
                 self.rewind(self.answers.len())?;
@@ -300,12 +376,17 @@ impl Session {
     fn rewind(&mut self, steps: usize) -> Result<(), Refusal> {
         let mut world = World::begin(&self.begin)?;
         self.answers.truncate(steps);
-        for item in &self.answers {
+        for (item, _) in &self.answers {
             let again = Step::read(item).map_err(Refusal::invalid)?;
             again.give(&mut world, None).map_err(|it| Refusal::invalid(it.to_string()))?;
         }
         self.world = world;
+        self.weigh();
         Ok(())
+    }
+
+    fn items(&self) -> Value {
+        self.answers.iter().map(|(item, _)| item.clone()).collect()
     }
 
     fn document(&self, id: u64) -> Value {
@@ -338,7 +419,7 @@ impl Session {
             ("steps", (self.answers.len() as u64).into()),
             ("steps_max", (STEPS_MAX as u64).into()),
             ("next_due", due.into()),
-            ("answers", self.answers.iter().cloned().collect()),
+            ("answers", self.items()),
             ("command", words.join(" ").into()),
         ] {
             fields.insert(name.into(), value);
@@ -386,13 +467,25 @@ async fn with(
     call: &Call,
     what: impl FnOnce(&mut Session) -> Result<(), Refusal> + Send + 'static,
 ) -> Result<Answer, Problem> {
-    let (id, session) = found(call)?;
-    let done = off_the_executor(move || {
-        let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-        what(&mut session)?;
+    let document = asked(call, move |id, session| {
+        what(session)?;
         Ok(session.document(id))
     });
-    Ok(Answer::Document(done.await?))
+    Ok(Answer::Document(document.await?))
+}
+
+/// Asks the session that the path means. Whoever does something in it may be long at it, so that is waited for where
+/// threads may be blocked.
+async fn asked<T: Send + 'static>(
+    call: &Call,
+    what: impl FnOnce(u64, &mut Session) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Problem> {
+    let (id, session) = found(call)?;
+    let asked = off_the_executor(move || {
+        let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+        what(id, &mut session)
+    });
+    Ok(asked.await?)
 }
 
 pub(super) async fn list(call: Call) -> Result<Answer, Problem> {
@@ -436,7 +529,7 @@ pub(super) async fn begin(call: Call) -> Result<Answer, Problem> {
             return Err(Refusal::invalid(detail).into());
         }
     };
-    let engine = desk.engine().clone();
+    let (engine, share) = (desk.engine().clone(), desk.sessions().share()?);
     let made = off_the_executor(move || {
         let pairs: Vec<(&str, &[u8])> =
             files.iter().map(|it| (it.name.as_str(), &it.body[..])).collect();
@@ -452,20 +545,21 @@ pub(super) async fn begin(call: Call) -> Result<Answer, Problem> {
         let same = |it: &travertine_bpmn::Process| it.id == found.id;
         let process = models.report.processes.iter().position(same).unwrap_or_default();
         let begin = Begin { files, models, process, start, variables, now };
-        Session::begin(begin).map(Ok)
+        let session = Session::begin(begin, share)?;
+        let document = session.document(0);
+        Ok(Ok((session, document)))
     });
-    let session = match made.await? {
-        Ok(session) => session,
+    let (session, document) = match made.await? {
+        Ok(made) => made,
         Err(report) => {
             let refusal = Refusal::invalid("the model cannot run; the report says why");
             return Err(Problem::from(refusal).with("report", report));
         }
     };
     let id = desk.sessions().add(desk.who(), session)?;
-    let found = desk.sessions().find(id, desk.who());
-    let session = found.ok_or_else(|| Refusal::not_found("the session has ended"))?;
-    let document = session.lock().unwrap_or_else(PoisonError::into_inner).document(id);
-    Ok(Answer::Made(document))
+    let mut fields = document.as_map().cloned().unwrap_or_default();
+    fields.insert("session".into(), json::key(id));
+    Ok(Answer::Made(fields.into()))
 }
 
 pub(super) async fn one(call: Call) -> Result<Answer, Problem> {
@@ -502,19 +596,14 @@ pub(super) async fn end(call: Call) -> Result<Answer, Problem> {
 
 /// What was done, as a file for `travertine run --answers`.
 pub(super) async fn answers(call: Call) -> Result<Answer, Problem> {
-    let (_, session) = found(&call)?;
-    let all: Value =
-        session.lock().unwrap_or_else(PoisonError::into_inner).answers.iter().cloned().collect();
-    Ok(Answer::Document(all))
+    Ok(Answer::Document(asked(&call, |_, session| Ok(session.items())).await?))
 }
 
 /// The model of a process of the session, with what was done.
 pub(super) async fn drawn(call: Call) -> Result<Answer, Problem> {
     let how = picture::how(&call)?;
-    let (_, session) = found(&call)?;
     let wanted = call.whole("instance")?;
-    let (file, id, marks) = {
-        let session = session.lock().unwrap_or_else(PoisonError::into_inner);
+    let (file, id, marks) = asked(&call, move |_, session| {
         let world = &session.world;
         let wanted = wanted.map_or(world.main, InstanceId);
         let missing = || Refusal::not_found(format!("the session has no instance {wanted}"));
@@ -524,8 +613,9 @@ pub(super) async fn drawn(call: Call) -> Result<Answer, Problem> {
         let marks: Marks = world.journal.marks(states);
         let id = record.definition.id.to_string();
         let file = session.begin.file_of(&id).ok_or_else(missing)?.clone();
-        (file, id, marks)
-    };
+        Ok((file, id, marks))
+    })
+    .await?;
     picture::drawn(file, Some(id), how, Some(marks)).await
 }
 
@@ -539,5 +629,31 @@ impl Begin {
             .find(|it| it.id == id)
             .and_then(|it| self.files.iter().find(|file| file.name == it.file));
         named.or_else(|| self.files.first())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_sessions_together_have_no_more_than_there_is_room_for() {
+        let sessions = Sessions { bytes_max: 100, ..Sessions::default() };
+        let (mut first, mut second) = (sessions.share().unwrap(), sessions.share().unwrap());
+        first.set(60);
+        second.set(39);
+        assert!(first.more().is_ok());
+        second.set(40);
+        assert_eq!(first.more().unwrap_err().outcome, Outcome::Overloaded);
+        assert!(sessions.share().is_err());
+        // Who goes back some steps makes room, and who ends.
+        first.set(10);
+        assert!(second.more().is_ok());
+        second.set(90);
+        assert!(sessions.share().is_err());
+        drop(second);
+        assert!(sessions.share().is_ok());
+        drop(first);
+        assert_eq!(sessions.bytes.load(Ordering::Relaxed), 0);
     }
 }
