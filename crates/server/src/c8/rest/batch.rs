@@ -15,6 +15,9 @@ use super::{
 };
 use crate::desk::{ANONYMOUS, Desk, Refusal, batch_key};
 
+/// How many items a search may find: they are all in memory before a page is picked.
+const FOUND_MAX: usize = 100_000;
+
 /// Each kind of batch has a word of its own, except where there is none of ours.
 const TYPES: &[&str] = &[
     "ADD_VARIABLE",
@@ -270,7 +273,8 @@ const BATCHES: &[ListField<Item>] = &[
 pub(super) async fn search_batches(mut call: Call) -> Result<Answer, Refusal> {
     let body = call.body().await?;
     let all = call.desk.batches().await?;
-    let listed = Asked::read(&body)?.pick(all, BATCHES, |(id, _)| Named::Instance(*id))?;
+    let picker = Asked::read(&body)?.picker(BATCHES)?;
+    let listed = picker.pick(all, |(id, _)| Named::Instance(*id)).await?;
     Ok(listed.answer(batch))
 }
 
@@ -357,7 +361,7 @@ fn named(body: &[u8]) -> Result<Option<InstanceId>, Refusal> {
 
 pub(super) async fn search_items(mut call: Call) -> Result<Answer, Refusal> {
     let body = call.body().await?;
-    let asked = Asked::read(&body)?;
+    let picker = Asked::read(&body)?.picker(ITEMS)?;
     let mut batches = call.desk.batches().await?;
     if let Some(only) = named(&body)? {
         batches.retain(|(id, _)| *id == only);
@@ -368,11 +372,18 @@ pub(super) async fn search_items(mut call: Call) -> Result<Answer, Refusal> {
         while let Some(from) = after {
             let page = call.desk.batch_items(id, from, LIMIT_MAX.into(), None).await?;
             let kind = kind(&batch.work);
-            all.extend(page.items.into_iter().map(|item| Of { batch: id, kind, item }));
+            let items = page.items.into_iter().map(|item| Of { batch: id, kind, item });
+            all.extend(items.filter(|it| picker.has(it)));
+            if all.len() > FOUND_MAX {
+                return Err(Refusal::invalid(format!(
+                    "more than {FOUND_MAX} items match: name the batchOperationKey and a state, or read them in pages \
+                     at /api/1/batches/{id}/items"
+                )));
+            }
             after = page.next;
         }
     }
-    let listed = asked.pick(all, ITEMS, |it| Named::Visit(it.batch, it.item.instance))?;
+    let listed = picker.pick(all, |it| Named::Visit(it.batch, it.item.instance)).await?;
     Ok(listed.answer(|it, of: &Of| {
         let instance = Named::Instance(InstanceId(of.item.instance));
         it.text("operationType", of.kind);

@@ -123,12 +123,12 @@ const GRAPHS: &[ListField<Item>] = &[
 async fn search(
     mut call: Call,
     kind: DeployedKind,
-    fields: &[ListField<Item>],
+    fields: &'static [ListField<Item>],
     write: fn(&mut Fields<'_>, &Item),
 ) -> Result<Answer, Refusal> {
     let body = call.body().await?;
     let items = all(&call.desk, kind);
-    let listed = Asked::read(&body)?.pick(items, fields, |it| it.it.named())?;
+    let listed = Asked::read(&body)?.picker(fields)?.pick(items, |it| it.it.named()).await?;
     Ok(listed.answer(write))
 }
 

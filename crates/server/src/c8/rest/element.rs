@@ -214,7 +214,7 @@ async fn search_stays(call: Call, asked: Asked, key: i64) -> Result<Answer, Refu
         Err(refusal) if refusal.outcome == Outcome::NotFound => Vec::new(),
         Err(refusal) => return Err(refusal),
     };
-    Ok(asked.pick(items, STAYS, Item::named)?.answer(stayed))
+    Ok(asked.picker(STAYS)?.pick(items, Item::named).await?.answer(stayed))
 }
 
 fn stayed(it: &mut Fields<'_>, item: &Item) {

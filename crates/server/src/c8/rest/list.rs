@@ -3,18 +3,18 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value as Json};
 use travertine_runtime::{Key, Named};
-use travertine_store::search::{LIMIT_MAX, Test, Value};
+use travertine_store::search::{LIMIT_MAX, SORT_MAX, Test, Value};
 
 use super::{
     Answer,
     read::date,
     search::{
-        Asked, PageBody, SortBody, alternatives, cannot, descending, flag, key, number, tests,
-        text, wrong,
+        Asked, PageBody, SortBody, alternatives, cannot, count, descending, flag, key, number,
+        tests, text, wrong,
     },
     write::Fields,
 };
-use crate::desk::Refusal;
+use crate::desk::{Refusal, off_the_executor};
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,17 +50,21 @@ pub(super) struct Listed<T> {
     end: Option<String>,
 }
 
+/// What picks a page out of items.
+pub(super) struct Picker<T: 'static> {
+    holds: Vec<Holding<T>>,
+    by: Vec<(&'static ListField<T>, bool)>,
+    page: PageBody,
+}
+
 impl Asked {
-    /// Picks the page out of all items. `name` tells items apart.
-    pub(super) fn pick<T>(
-        self,
-        mut items: Vec<T>,
-        fields: &[ListField<T>],
-        name: fn(&T) -> Named,
-    ) -> Result<Listed<T>, Refusal> {
+    /// What picks the page that is asked for.
+    pub(super) fn picker<T>(self, fields: &'static [ListField<T>]) -> Result<Picker<T>, Refusal> {
         let (filter, sort, page) = self.parts();
-        let holds = conditions(filter, fields)?;
-        items.retain(|item| holds.iter().all(|it| it.holds(item)));
+        let holds = conditions(filter, fields, &mut 0)?;
+        if sort.len() > SORT_MAX {
+            return Err(Refusal::invalid(format!("a list is sorted by at most {SORT_MAX} fields")));
+        }
         let mut by = Vec::new();
         for SortBody { field, order } in sort {
             let Some(it) = fields.iter().find(|it| it.sorts && it.name == field) else {
@@ -68,27 +72,47 @@ impl Asked {
                     fields.iter().filter(|it| it.sorts).map(|it| it.name).collect();
                 return Err(cannot("sorted", &field, &known));
             };
-            by.push((it.value, descending(order.as_deref())?));
+            by.push((it, descending(order.as_deref())?));
         }
-        items.sort_by(|one, other| {
-            let by_values = by.iter().map(|(value, descending)| {
-                let order = value(one).cmp(&value(other));
-                if *descending { order.reverse() } else { order }
+        Ok(Picker { holds, by, page })
+    }
+}
+
+impl<T: Send + 'static> Picker<T> {
+    /// Whether an item is meant.
+    pub(super) fn has(&self, item: &T) -> bool {
+        self.holds.iter().all(|it| it.holds(item))
+    }
+
+    /// Picks the page out of all items. `name` tells items apart.
+    pub(super) async fn pick(
+        self,
+        mut items: Vec<T>,
+        name: fn(&T) -> Named,
+    ) -> Result<Listed<T>, Refusal> {
+        off_the_executor(move || {
+            items.retain(|it| self.has(it));
+            items.sort_by(|one, other| {
+                let by_values = self.by.iter().map(|(by, descending)| {
+                    let order = (by.value)(one).cmp(&(by.value)(other));
+                    if *descending { order.reverse() } else { order }
+                });
+                let by_key = || name(one).cmp(&name(other));
+                by_values.into_iter().find(|it| it.is_ne()).unwrap_or_else(by_key)
             });
-            let by_key = || name(one).cmp(&name(other));
-            by_values.into_iter().find(|it| it.is_ne()).unwrap_or_else(by_key)
-        });
-        page_of(items, page, name)
+            page_of(items, self.page, name)
+        })
+        .await
     }
 }
 
 /// Something that must hold for an item.
-enum Holding<'a, T> {
-    Is(&'a ListField<T>, Vec<Test>),
+enum Holding<T: 'static> {
+    Is(&'static ListField<T>, Vec<Test>),
     Any(Vec<Vec<Self>>),
 }
 
-impl<T> Holding<'_, T> {
+impl<T> Holding<T> {
     fn holds(&self, item: &T) -> bool {
         match self {
             Self::Is(field, tests) => {
@@ -102,19 +126,24 @@ impl<T> Holding<'_, T> {
 
 fn conditions<T>(
     filter: Map<String, Json>,
-    fields: &[ListField<T>],
-) -> Result<Vec<Holding<'_, T>>, Refusal> {
+    fields: &'static [ListField<T>],
+    clauses: &mut usize,
+) -> Result<Vec<Holding<T>>, Refusal> {
     let mut all = Vec::new();
     for (name, wanted) in filter {
         if wanted.is_null() {
             continue;
         }
         if name == "$or" {
-            let ways = alternatives(wanted)?.into_iter().map(|it| conditions(it, fields));
+            let ways = alternatives(wanted)?;
+            // One that says nothing has no clauses, and is one all the same.
+            count(ways.iter().filter(|it| it.is_empty()).count(), clauses)?;
+            let ways = ways.into_iter().map(|it| conditions(it, fields, clauses));
             let ways = ways.collect::<Result<Vec<_>, _>>()?;
             all.extend((!ways.is_empty()).then_some(Holding::Any(ways)));
             continue;
         }
+        count(1, clauses)?;
         let Some(field) = fields.iter().find(|it| it.filters && it.name == name) else {
             let known: Vec<&str> =
                 fields.iter().filter(|it| it.filters).map(|it| it.name).collect();

@@ -228,12 +228,7 @@ impl Reader<'_> {
                 }
                 continue;
             }
-            self.clauses += 1;
-            if self.clauses > CLAUSES_MAX {
-                return Err(Refusal::invalid(format!(
-                    "a filter has at most {CLAUSES_MAX} clauses"
-                )));
-            }
+            count(1, &mut self.clauses)?;
             let found = self.resource.filters.iter().find(|(it, _)| *it == name);
             let Some((name, of)) = found else {
                 let known: Vec<&str> = self.resource.filters.iter().map(|(it, _)| *it).collect();
@@ -330,6 +325,15 @@ fn clause(name: &str, of: Of, wanted: Json, all: &mut Vec<Condition>) -> Result<
         }
     }
     Ok(())
+}
+
+/// Refuses a filter that has more clauses than it may have.
+pub(super) fn count(more: usize, clauses: &mut usize) -> Result<(), Refusal> {
+    *clauses += more;
+    if *clauses <= CLAUSES_MAX {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!("a filter has at most {CLAUSES_MAX} clauses")))
 }
 
 /// The filters one of which must hold.

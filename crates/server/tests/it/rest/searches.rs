@@ -174,3 +174,25 @@ async fn a_search_that_makes_no_sense_is_refused_with_the_way_out() {
     }
     stage.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_in_memory_have_the_limits_of_searches() {
+    let stage = Stage::open().await;
+    stage.deploy(&[("p.bpmn", &work("p", "paint"))]).await;
+    let clause = json!({ "processDefinitionId": "p" });
+    let many = |count: usize, clause: &Json| json!({ "filter": { "$or": vec![clause; count] } });
+    let found = async |body: Json| {
+        let path = "/process-definitions/search";
+        stage.send("POST", path, "application/json", body.to_string().into()).await
+    };
+    assert_eq!(found(many(50, &clause)).await.json()["items"].as_array().unwrap().len(), 1);
+    for wrong in [
+        many(51, &clause),
+        many(51, &json!({})),
+        json!({ "sort": vec![json!({ "field": "version" }); 6] }),
+    ] {
+        let refused = found(wrong).await;
+        assert_eq!(refused.status, 400, "{}", refused.text);
+    }
+    stage.close().await;
+}
