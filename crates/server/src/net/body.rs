@@ -4,7 +4,7 @@ use std::{
     error, fmt,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU8, Ordering},
     },
     task::{Context, Poll},
@@ -29,8 +29,26 @@ pub(crate) struct Bounded {
     deadline: Option<Pin<Box<Sleep>>>,
     time: Duration,
     seats: Arc<Seats>,
-    taken: Option<Seat>,
+    room: Room,
     fault: Fault,
+}
+
+/// The room that the body of a request takes: for as long as somebody may still have what came.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Room(Arc<Mutex<Option<Seat>>>);
+
+impl Room {
+    fn add(&self, seat: Seat) {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *taken {
+            Some(taken) => taken.merge(seat),
+            none => *none = Some(seat),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
 }
 
 /// What went wrong with a body, for whoever answers.
@@ -71,40 +89,35 @@ impl Bounded {
         max: usize,
         time: Duration,
         seats: &Arc<Seats>,
-    ) -> Result<(Self, Fault), Refusal> {
+    ) -> Result<(Self, Fault, Room), Refusal> {
         let announced = inner.size_hint().exact().unwrap_or(0);
         let announced = usize::try_from(announced).unwrap_or(usize::MAX);
         if announced > max {
             return Err(Refusal::Body);
         }
-        let taken = match announced {
-            0 => None,
-            count => Some(seats.bytes(count).ok_or(Refusal::Full)?),
-        };
-        let fault = Fault::default();
+        let (fault, room) = (Fault::default(), Room::default());
+        if announced > 0 {
+            room.add(seats.bytes(announced).ok_or(Refusal::Full)?);
+        }
         let body = Self {
             inner,
             left: max,
             deadline: None,
             time,
             seats: Arc::clone(seats),
-            taken,
+            room: room.clone(),
             fault: fault.clone(),
         };
-        Ok((body, fault))
+        Ok((body, fault, room))
     }
 
     /// Takes room for a part whose size was not announced.
     fn take(&mut self, count: usize) -> Result<(), Refusal> {
         self.left = self.left.checked_sub(count).ok_or(Refusal::Body)?;
-        if self.inner.size_hint().exact().is_some() && self.taken.is_some() {
+        if self.inner.size_hint().exact().is_some() && !self.room.is_empty() {
             return Ok(());
         }
-        let seat = self.seats.bytes(count).ok_or(Refusal::Full)?;
-        match &mut self.taken {
-            Some(taken) => taken.merge(seat),
-            none => *none = Some(seat),
-        }
+        self.room.add(self.seats.bytes(count).ok_or(Refusal::Full)?);
         Ok(())
     }
 }

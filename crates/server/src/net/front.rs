@@ -23,7 +23,7 @@ use super::{
     body::Bounded,
     rates::Rates,
     refusal::{Refusal, Wire},
-    seats::{Class, Seats},
+    seats::{Class, Place, Seats},
 };
 use crate::{
     Limits, Options,
@@ -136,12 +136,12 @@ impl Front {
         let path = request.uri().path().to_owned();
         let method = request.method().clone();
         let answered = self.pass(request, wire, &path, &id).await;
-        let (mut response, seat) = answered.unwrap_or_else(|it| (it.answer(wire, &path), None));
+        let (mut response, place) = answered.unwrap_or_else(|it| (it.answer(wire, &path), None));
         response.headers_mut().insert(REQUEST_ID, id.0.clone());
         response
             .headers_mut()
             .insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        let tail = Tail::new(&self.observed, began, wire, &method, &path, id, &response, seat);
+        let tail = Tail::new(&self.observed, began, wire, &method, &path, id, &response, place);
         tail.follow(response)
     }
 
@@ -152,7 +152,7 @@ impl Front {
         wire: Wire,
         path: &str,
         id: &RequestId,
-    ) -> Result<(Response<Body>, Option<super::seats::Seat>), Refusal> {
+    ) -> Result<(Response<Body>, Option<Place>), Refusal> {
         let headers = request.headers();
         let size: usize =
             headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
@@ -168,8 +168,7 @@ impl Front {
             }
             _ => Principal::stranger(),
         };
-        let class = Class::of(path);
-        let seat = self.seats.request(class).ok_or(Refusal::Full)?;
+        let place = Place::take(&self.seats, Class::of(path)).ok_or(Refusal::Full)?;
         let max = match wire {
             // Five bytes before each message say how long it is.
             Wire::Grpc => self.limits.message + 5,
@@ -177,7 +176,10 @@ impl Front {
             Wire::Http => self.limits.body,
         };
         let (mut parts, body) = request.into_parts();
-        let (body, fault) = Bounded::new(body, max, self.limits.body_time, &self.seats)?;
+        let (body, fault, room) = Bounded::new(body, max, self.limits.body_time, &self.seats)?;
+        // What goes on where the client has gone has them as well.
+        parts.extensions.insert(room.clone());
+        parts.extensions.insert(place.clone());
         parts.extensions.insert(principal);
         parts.extensions.insert(id.clone());
         let request = Request::from_parts(parts, Body::new(body));
@@ -185,15 +187,16 @@ impl Front {
             Wire::Grpc => self.calls.clone().unwrap_or_default(),
             Wire::Http => self.rest.clone(),
         };
-        let Some(answered) = Caught(routes.call(request)).await else {
+        let answered = Caught(routes.call(request)).await;
+        drop(room);
+        let Some(answered) = answered else {
             return Err(fault.get().unwrap_or(Refusal::Ours));
         };
         let Ok(response) = answered;
         // Whatever a façade has made of a body that was not whole, this is why it was not.
         match fault.get() {
             Some(refusal) => Err(refusal),
-            // What is done needs no place while the client reads about it; what goes on does.
-            None => Ok((response, (class != Class::Request).then_some(seat))),
+            None => Ok((response, Some(place).filter(Place::stays))),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::Error;
 pub(crate) use front::{Front, RequestId};
 pub(crate) use rates::Rates;
 pub(crate) use refusal::{Refusal, Wire};
-pub(crate) use seats::Seats;
+pub(crate) use seats::{Place, Seats};
 
 /// Takes all addresses that a text stands for. Those that other machines can reach must be `guarded`.
 pub(crate) async fn listen(address: &str, guarded: bool) -> Result<Vec<TcpListener>, Error> {

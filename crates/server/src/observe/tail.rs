@@ -10,13 +10,13 @@ use axum::{body::Body, extract::MatchedPath};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response};
 use http_body::{Frame, SizeHint};
-use tokio::{sync::OwnedSemaphorePermit, time::Instant};
+use tokio::time::Instant;
 use tonic::Code;
 
 use super::Observed;
 use crate::{
     c8::grpc::is_call,
-    net::{RequestId, Wire},
+    net::{Place, RequestId, Wire},
 };
 
 /// Takes note of a request when it has ended.
@@ -29,7 +29,7 @@ pub(crate) struct Tail {
     route: Arc<str>,
     id: RequestId,
     code: &'static str,
-    seat: Option<OwnedSemaphorePermit>,
+    place: Option<Place>,
 }
 
 impl Tail {
@@ -42,7 +42,7 @@ impl Tail {
         path: &str,
         id: RequestId,
         response: &Response<Body>,
-        seat: Option<OwnedSemaphorePermit>,
+        place: Option<Place>,
     ) -> Self {
         let route = match (wire, response.extensions().get::<MatchedPath>()) {
             (Wire::Http, Some(matched)) => Arc::from(matched.as_str()),
@@ -62,14 +62,14 @@ impl Tail {
             route,
             id,
             code,
-            seat,
+            place,
         }
     }
 
     /// Ends with the response.
     pub(crate) fn follow(self, response: Response<Body>) -> Response<Body> {
         // Nothing that happens to a body that is there already is of interest.
-        if self.seat.is_none() && self.code != UNFINISHED {
+        if self.place.is_none() && self.code != UNFINISHED {
             return response;
         }
         response.map(|inner| Body::new(Followed { inner, tail: self }))

@@ -16,6 +16,7 @@ use crate::{
     access::Principal,
     c8::trace_of,
     desk::{Desk, Needs, Outcome, Refusal},
+    net::Place,
 };
 
 /// How large a JSON text may be: as large as a value.
@@ -49,6 +50,15 @@ impl Call {
     pub(super) fn key(&self) -> Result<i64, Refusal> {
         let text = self.named.as_deref().unwrap_or_default();
         text.parse().map_err(|_| Refusal::invalid(format!("{text:?} is no key: a key is a number")))
+    }
+
+    /// Takes a place among those who wait.
+    pub(super) fn waits(&self) -> Result<(), Refusal> {
+        if self.parts.extensions.get::<Place>().is_none_or(Place::waits) {
+            return Ok(());
+        }
+        let detail = "too many wait already; nothing was done, try again later";
+        Err(Refusal::new(Outcome::Overloaded, detail))
     }
 
     /// The trace that the request is part of. One that is none is ignored, as the standard wants it.

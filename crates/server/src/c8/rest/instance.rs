@@ -117,6 +117,7 @@ pub(super) async fn create(mut call: Call) -> Result<Answer, Refusal> {
         let created = call.desk.create(create).await?;
         return Ok(created_answer(&created, &Vec::new()));
     }
+    call.waits()?;
     let within = body.request_timeout.and_then(|it| u64::try_from(it).ok());
     let within = within.map(Duration::from_millis);
     let names = names(body.fetch_variables);
