@@ -116,10 +116,11 @@ impl Reload {
                 return Err(Error::Tls { reason: reason.to_owned() });
             }
         };
-        let may_be_open = options.insecure || self.reached.is_none();
+        // Who had to log in before must not find everything open because a file is gone.
+        let may_be_open = options.insecure || (self.reached.is_none() && self.gate.is_open());
         if !self.gate.reload(&options.access, may_be_open)? {
-            let address = self.reached.map(|it| it.to_string()).unwrap_or_default();
-            return Err(Error::Open { address });
+            let open = |it: SocketAddr| Error::Open { address: it.to_string() };
+            return Err(self.reached.map_or(Error::Opened, open));
         }
         if let Some((known, certificate)) = certificate {
             known.show(certificate);
@@ -238,6 +239,7 @@ impl Listening {
         let teller = Arc::new(teller);
         tokio::spawn(Arc::clone(&teller).run(engine.clone(), doors.draining.clone()));
         let desk = Desk::new(engine).waiting(&options, doors.draining.clone()).telling(teller);
+        let desk = desk.guarded(Arc::clone(&gate));
         let port = grpc.first().or_else(|| rest.first()).and_then(|it| it.local_addr().ok());
         let port = port.map_or(0, |it| it.port());
         let (calls, health) = grpc::routes(desk.clone(), &options, port).await;

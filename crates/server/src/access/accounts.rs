@@ -219,6 +219,11 @@ pub enum AccountError {
     },
     /// The password is of no use.
     BadPassword,
+    /// A new user needs one.
+    NoPassword {
+        /// Who.
+        name: String,
+    },
     /// The file cannot be used.
     File {
         /// Which.
@@ -248,6 +253,7 @@ impl fmt::Display for AccountError {
             Self::BadPassword => {
                 f.write_str("a password has at least 8 characters, and at most 1,000")
             }
+            Self::NoPassword { name } => write!(f, "{name} is a new user: say a password"),
             Self::File { path, reason } => write!(f, "{}: {reason}", path.display()),
         }
     }
@@ -315,21 +321,23 @@ impl Accounts {
         |it| AccountError::File { path: self.path.clone(), reason: it.to_string() }
     }
 
-    /// Changes something, and audits it in the same breath.
-    fn change<T>(
-        &self,
-        (by, what, about): (&str, &str, &str),
-        change: impl FnOnce(&Transaction<'_>) -> Result<T>,
-    ) -> Result<T> {
+    /// Changes something, and audits it in the same breath: all of it, or nothing.
+    fn change<T>(&self, by: &str, change: impl FnOnce(&mut Change<'_>) -> Result<T>) -> Result<T> {
         let failed = self.failed();
         let mut connection = self.lock();
         let behavior = TransactionBehavior::Immediate;
         let transaction = connection.transaction_with_behavior(behavior).map_err(failed)?;
-        let done = change(&transaction)?;
-        transaction
-            .execute("UPDATE facts SET value = value + 1 WHERE name = 'changes'", [])
-            .map_err(failed)?;
-        transaction.execute(AUDIT, params![now(), by, what, about, 1]).map_err(failed)?;
+        let mut making = Change { it: &transaction, path: &self.path, done: Vec::new() };
+        let done = change(&mut making)?;
+        let audited = making.done;
+        if !audited.is_empty() {
+            transaction
+                .execute("UPDATE facts SET value = value + 1 WHERE name = 'changes'", [])
+                .map_err(failed)?;
+        }
+        for (what, about) in audited {
+            transaction.execute(AUDIT, params![now(), by, what, about, 1]).map_err(failed)?;
+        }
         transaction.commit().map_err(failed)?;
         Ok(done)
     }
@@ -338,147 +346,136 @@ impl Accounts {
     pub fn add_user(&self, name: &str, password: &str, by: &str) -> Result<()> {
         named(name)?;
         let password = hashed(password)?;
-        let failed = self.failed();
-        self.change((by, "user added", name), |it| {
-            let sql = "INSERT OR IGNORE INTO users VALUES(?1, ?2, 0, ?3)";
-            let added = it.execute(sql, params![name, password, now()]).map_err(failed)?;
-            close(it).map_err(failed)?;
-            // What is granted to a name, and what is audited of it, must be one's alone.
-            if there(it, &Subject::Key(name.into())).map_err(failed)?.is_ok() {
-                return Err(exists(&Subject::Key(name.into())));
-            }
-            if added > 0 { Ok(()) } else { Err(exists(&Subject::User(name.into()))) }
-        })
+        self.change(by, |it| it.add_user(name, &password))
     }
 
     /// Gives a user another password. Who is logged in with the old one is not any more.
     pub fn set_password(&self, name: &str, password: &str, by: &str) -> Result<()> {
         let password = hashed(password)?;
-        let failed = self.failed();
-        self.change((by, "password set", name), |it| {
-            let sql = "UPDATE users SET password = ?2 WHERE name = ?1";
-            let changed = it.execute(sql, params![name, password]).map_err(failed)?;
-            if changed > 0 { Ok(()) } else { Err(no_such(&Subject::User(name.into()))) }
-        })
+        self.change(by, |it| it.set_password(name, &password))
     }
 
     /// Keeps a user from logging in, or lets them again.
     pub fn set_disabled(&self, name: &str, disabled: bool, by: &str) -> Result<()> {
-        let what = if disabled { "user disabled" } else { "user enabled" };
-        let failed = self.failed();
-        self.change((by, what, name), |it| {
-            let sql = "UPDATE users SET disabled = ?2 WHERE name = ?1";
-            let changed = it.execute(sql, params![name, disabled]).map_err(failed)?;
-            if changed > 0 { Ok(()) } else { Err(no_such(&Subject::User(name.into()))) }
+        self.change(by, |it| it.set_disabled(name, disabled))
+    }
+
+    /// Makes a user, or changes the one of that name: all that is said, or nothing.
+    pub(crate) fn put_user(&self, name: &str, wanted: &Wanted, by: &str) -> Result<()> {
+        named(name)?;
+        let password = wanted.password.as_deref().map(hashed).transpose()?;
+        self.change(by, |it| {
+            match (it.is_there(&Subject::User(name.into()))?, password) {
+                (true, Some(password)) => it.set_password(name, &password)?,
+                (false, Some(password)) => it.add_user(name, &password)?,
+                (true, None) => {}
+                (false, None) => return Err(AccountError::NoPassword { name: name.to_owned() }),
+            }
+            if let Some(groups) = &wanted.groups {
+                it.set_groups(name, groups)?;
+            }
+            if let Some(grants) = &wanted.grants {
+                it.set_grants(&Subject::User(name.into()), grants)?;
+            }
+            if let Some(disabled) = wanted.disabled
+                && it.is_disabled(name)? != disabled
+            {
+                it.set_disabled(name, disabled)?;
+            }
+            Ok(())
         })
     }
 
     /// Removes a user, with all that was granted to them.
     pub fn remove_user(&self, name: &str, by: &str) -> Result<()> {
-        let failed = self.failed();
-        self.change((by, "user removed", name), |it| {
-            let gone = it.execute("DELETE FROM users WHERE name = ?1", [name]).map_err(failed)?;
-            it.execute("DELETE FROM members WHERE user = ?1", [name]).map_err(failed)?;
-            it.execute("DELETE FROM grants WHERE kind = 'user' AND name = ?1", [name])
-                .map_err(failed)?;
+        self.change(by, |it| {
+            it.done("user removed", name);
+            let gone = it.run("DELETE FROM users WHERE name = ?1", [name])?;
+            it.run("DELETE FROM members WHERE user = ?1", [name])?;
+            it.run("DELETE FROM grants WHERE kind = 'user' AND name = ?1", [name])?;
             if gone > 0 { Ok(()) } else { Err(no_such(&Subject::User(name.into()))) }
         })
     }
 
     /// Puts a user into a group, which need not be there before.
     pub fn add_member(&self, group: &str, user: &str, by: &str) -> Result<()> {
-        named(group)?;
-        let failed = self.failed();
-        self.change((by, "member added", &format!("{group}: {user}")), |it| {
-            there(it, &Subject::User(user.into())).map_err(failed)??;
-            it.execute("INSERT OR IGNORE INTO members VALUES(?1, ?2)", [group, user])
-                .map_err(failed)?;
-            few(it, &Subject::User(user.into())).map_err(failed)?
-        })
+        self.change(by, |it| it.add_member(group, user))
     }
 
     /// Takes a user out of a group.
     pub fn remove_member(&self, group: &str, user: &str, by: &str) -> Result<()> {
-        let failed = self.failed();
-        self.change((by, "member removed", &format!("{group}: {user}")), |it| {
-            let sql = "DELETE FROM members WHERE team = ?1 AND user = ?2";
-            let gone = it.execute(sql, [group, user]).map_err(failed)?;
-            let subject = format!("user {user} in group {group}");
-            if gone > 0 { Ok(()) } else { Err(AccountError::NoSuch { subject }) }
-        })
+        self.change(by, |it| it.remove_member(group, user))
     }
 
     /// Removes a group, with all that was granted to it. Its users stay.
     pub fn remove_group(&self, name: &str, by: &str) -> Result<()> {
-        let failed = self.failed();
-        self.change((by, "group removed", name), |it| {
-            let members =
-                it.execute("DELETE FROM members WHERE team = ?1", [name]).map_err(failed)?;
-            let grants = it
-                .execute("DELETE FROM grants WHERE kind = 'group' AND name = ?1", [name])
-                .map_err(failed)?;
+        self.change(by, |it| {
+            it.done("group removed", name);
+            let members = it.run("DELETE FROM members WHERE team = ?1", [name])?;
+            let grants = it.run("DELETE FROM grants WHERE kind = 'group' AND name = ?1", [name])?;
             let there = members + grants > 0;
             if there { Ok(()) } else { Err(no_such(&Subject::Group(name.into()))) }
         })
     }
 
+    /// Says what a group is granted.
+    pub(crate) fn put_group(&self, name: &str, grants: &[Grant], by: &str) -> Result<()> {
+        self.change(by, |it| it.set_grants(&Subject::Group(name.into()), grants))
+    }
+
     /// Draws an API key. Its text is answered once and never again.
     pub fn add_key(&self, id: &str, expires: Option<Timestamp>, by: &str) -> Result<String> {
+        self.add_key_for(id, expires, &[], by)
+    }
+
+    /// The same, with what is granted to whoever has it.
+    pub(crate) fn add_key_for(
+        &self,
+        id: &str,
+        expires: Option<Timestamp>,
+        grants: &[Grant],
+        by: &str,
+    ) -> Result<String> {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '-';
         if id.is_empty() || id.len() > 64 || !id.chars().all(is_plain) {
             return Err(AccountError::BadName { name: id.to_owned() });
         }
         let (key, text) = ApiKey::draw(id);
-        let failed = self.failed();
-        self.change((by, "key added", id), |it| {
+        self.change(by, |it| {
+            it.done("key added", id);
             let sql = "INSERT OR IGNORE INTO keys VALUES(?1, ?2, ?3, ?4)";
             let expires = expires.map(Timestamp::as_millis);
-            let values = params![id, key.to_string(), now(), expires];
-            let added = it.execute(sql, values).map_err(failed)?;
-            close(it).map_err(failed)?;
-            if there(it, &Subject::User(id.into())).map_err(failed)?.is_ok() {
+            let added = it.run(sql, params![id, key.to_string(), now(), expires])?;
+            it.close()?;
+            if it.is_there(&Subject::User(id.into()))? {
                 return Err(exists(&Subject::User(id.into())));
             }
-            if added > 0 { Ok(()) } else { Err(exists(&Subject::Key(id.into()))) }
+            if added == 0 {
+                return Err(exists(&Subject::Key(id.into())));
+            }
+            it.set_grants(&Subject::Key(id.into()), grants)
         })?;
         Ok(text)
     }
 
     /// Removes an API key: nobody comes in with it any more.
     pub fn remove_key(&self, id: &str, by: &str) -> Result<()> {
-        let failed = self.failed();
-        self.change((by, "key removed", id), |it| {
-            let gone = it.execute("DELETE FROM keys WHERE id = ?1", [id]).map_err(failed)?;
-            it.execute("DELETE FROM grants WHERE kind = 'key' AND name = ?1", [id])
-                .map_err(failed)?;
+        self.change(by, |it| {
+            it.done("key removed", id);
+            let gone = it.run("DELETE FROM keys WHERE id = ?1", [id])?;
+            it.run("DELETE FROM grants WHERE kind = 'key' AND name = ?1", [id])?;
             if gone > 0 { Ok(()) } else { Err(no_such(&Subject::Key(id.into()))) }
         })
     }
 
     /// Grants something. Granting it again changes nothing.
     pub fn grant(&self, to: &Subject, grant: &Grant, by: &str) -> Result<()> {
-        let failed = self.failed();
-        self.change((by, "granted", &format!("{to}: {grant}")), |it| {
-            let (kind, name) = to.parts();
-            named(name)?;
-            there(it, to).map_err(failed)??;
-            let sql = "INSERT OR IGNORE INTO grants VALUES(?1, ?2, ?3)";
-            it.execute(sql, params![kind, name, grant.to_string()]).map_err(failed)?;
-            few(it, to).map_err(failed)?
-        })
+        self.change(by, |it| it.grant(to, grant))
     }
 
     /// Takes back what was granted.
     pub fn revoke(&self, from: &Subject, grant: &Grant, by: &str) -> Result<()> {
-        let failed = self.failed();
-        self.change((by, "revoked", &format!("{from}: {grant}")), |it| {
-            let (kind, name) = from.parts();
-            let sql = "DELETE FROM grants WHERE kind = ?1 AND name = ?2 AND what = ?3";
-            let gone = it.execute(sql, params![kind, name, grant.to_string()]).map_err(failed)?;
-            let refused =
-                || AccountError::NotGranted { subject: from.to_string(), grant: grant.clone() };
-            if gone > 0 { Ok(()) } else { Err(refused()) }
-        })
+        self.change(by, |it| it.revoke(from, grant))
     }
 
     /// All users, by name.
@@ -621,6 +618,135 @@ impl Accounts {
     }
 }
 
+/// What a user is to be; what is not said stays.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    /// Needed of one who is new.
+    pub(crate) password: Option<String>,
+    pub(crate) groups: Option<Vec<Name>>,
+    pub(crate) grants: Option<Vec<Grant>>,
+    pub(crate) disabled: Option<bool>,
+}
+
+/// Something that is changed, with what the audit will say of it.
+struct Change<'a> {
+    it: &'a Transaction<'a>,
+    path: &'a Path,
+    done: Vec<(&'static str, String)>,
+}
+
+impl Change<'_> {
+    fn done(&mut self, what: &'static str, about: &str) {
+        self.done.push((what, about.to_owned()));
+    }
+
+    fn asked<T>(&self, asked: rusqlite::Result<T>) -> Result<T> {
+        let failed = |it: rusqlite::Error| AccountError::File {
+            path: self.path.to_owned(),
+            reason: it.to_string(),
+        };
+        asked.map_err(failed)
+    }
+
+    fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<usize> {
+        self.asked(self.it.execute(sql, values))
+    }
+
+    /// Nobody comes in without an account any more.
+    fn close(&self) -> Result<usize> {
+        self.run("UPDATE facts SET value = 1 WHERE name = 'closed'", [])
+    }
+
+    fn is_there(&self, subject: &Subject) -> Result<bool> {
+        Ok(self.asked(there(self.it, subject))?.is_ok())
+    }
+
+    fn is_disabled(&self, user: &str) -> Result<bool> {
+        let sql = "SELECT disabled FROM users WHERE name = ?1";
+        self.asked(self.it.query_row(sql, [user], |row| row.get(0)))
+    }
+
+    fn add_user(&mut self, name: &str, password: &str) -> Result<()> {
+        self.done("user added", name);
+        let sql = "INSERT OR IGNORE INTO users VALUES(?1, ?2, 0, ?3)";
+        let added = self.run(sql, params![name, password, now()])?;
+        self.close()?;
+        // What is granted to a name, and what is audited of it, must be one's alone.
+        if self.is_there(&Subject::Key(name.into()))? {
+            return Err(exists(&Subject::Key(name.into())));
+        }
+        if added > 0 { Ok(()) } else { Err(exists(&Subject::User(name.into()))) }
+    }
+
+    fn set_password(&mut self, name: &str, password: &str) -> Result<()> {
+        self.done("password set", name);
+        let sql = "UPDATE users SET password = ?2 WHERE name = ?1";
+        let changed = self.run(sql, params![name, password])?;
+        if changed > 0 { Ok(()) } else { Err(no_such(&Subject::User(name.into()))) }
+    }
+
+    fn set_disabled(&mut self, name: &str, disabled: bool) -> Result<()> {
+        self.done(if disabled { "user disabled" } else { "user enabled" }, name);
+        let sql = "UPDATE users SET disabled = ?2 WHERE name = ?1";
+        let changed = self.run(sql, params![name, disabled])?;
+        if changed > 0 { Ok(()) } else { Err(no_such(&Subject::User(name.into()))) }
+    }
+
+    fn add_member(&mut self, group: &str, user: &str) -> Result<()> {
+        named(group)?;
+        self.done("member added", &format!("{group}: {user}"));
+        self.asked(there(self.it, &Subject::User(user.into())))??;
+        self.run("INSERT OR IGNORE INTO members VALUES(?1, ?2)", [group, user])?;
+        self.asked(few(self.it, &Subject::User(user.into())))?
+    }
+
+    fn remove_member(&mut self, group: &str, user: &str) -> Result<()> {
+        self.done("member removed", &format!("{group}: {user}"));
+        let sql = "DELETE FROM members WHERE team = ?1 AND user = ?2";
+        let gone = self.run(sql, [group, user])?;
+        let subject = format!("user {user} in group {group}");
+        if gone > 0 { Ok(()) } else { Err(AccountError::NoSuch { subject }) }
+    }
+
+    /// A user is in these groups and in no other.
+    fn set_groups(&mut self, user: &str, groups: &[Name]) -> Result<()> {
+        let before = self.asked(groups_of(self.it, &user.into()))?;
+        // What goes makes room for what comes.
+        before
+            .iter()
+            .filter(|it| !groups.contains(it))
+            .try_for_each(|it| self.remove_member(it, user))?;
+        groups.iter().filter(|it| !before.contains(it)).try_for_each(|it| self.add_member(it, user))
+    }
+
+    fn grant(&mut self, to: &Subject, grant: &Grant) -> Result<()> {
+        self.done("granted", &format!("{to}: {grant}"));
+        let (kind, name) = to.parts();
+        named(name)?;
+        self.asked(there(self.it, to))??;
+        let sql = "INSERT OR IGNORE INTO grants VALUES(?1, ?2, ?3)";
+        self.run(sql, params![kind, name, grant.to_string()])?;
+        self.asked(few(self.it, to))?
+    }
+
+    fn revoke(&mut self, from: &Subject, grant: &Grant) -> Result<()> {
+        self.done("revoked", &format!("{from}: {grant}"));
+        let (kind, name) = from.parts();
+        let sql = "DELETE FROM grants WHERE kind = ?1 AND name = ?2 AND what = ?3";
+        let gone = self.run(sql, params![kind, name, grant.to_string()])?;
+        let refused =
+            || AccountError::NotGranted { subject: from.to_string(), grant: grant.clone() };
+        if gone > 0 { Ok(()) } else { Err(refused()) }
+    }
+
+    /// This is granted to somebody, and nothing else.
+    fn set_grants(&mut self, to: &Subject, grants: &[Grant]) -> Result<()> {
+        let before = self.asked(grants_of(self.it, to))?;
+        before.iter().filter(|it| !grants.contains(it)).try_for_each(|it| self.revoke(to, it))?;
+        grants.iter().filter(|it| !before.contains(it)).try_for_each(|it| self.grant(to, it))
+    }
+}
+
 const AUDIT: &str = "INSERT INTO audit(at, who, what, about, times) VALUES(?1, ?2, ?3, ?4, ?5)";
 
 fn now() -> i64 {
@@ -629,11 +755,6 @@ fn now() -> i64 {
 
 fn fact(it: &Connection, name: &str) -> rusqlite::Result<u64> {
     it.query_row("SELECT value FROM facts WHERE name = ?1", [name], |row| row.get(0))
-}
-
-/// Nobody comes in without an account any more.
-fn close(it: &Connection) -> rusqlite::Result<usize> {
-    it.execute("UPDATE facts SET value = 1 WHERE name = 'closed'", [])
 }
 
 fn named(name: &str) -> Result<()> {

@@ -2,7 +2,8 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -10,15 +11,11 @@ use base64::{Engine as _, engine::general_purpose};
 use http::{HeaderMap, HeaderValue, header};
 use sha2::{Digest as _, Sha256};
 use tokio::{
-    sync::Semaphore,
+    sync::{Notify, Semaphore},
     task::spawn_blocking,
-    time::{Instant, sleep},
+    time::{Instant, sleep, sleep_until},
 };
-use travertine_runtime::{
-    Timestamp,
-    engine::{Clock as _, SystemClock},
-};
-use travertine_value::Name;
+use travertine_runtime::engine::{Clock as _, SystemClock};
 
 use super::{
     Permission, Principal,
@@ -27,8 +24,8 @@ use super::{
 };
 use crate::{Access, Error, Options, net::Refusal};
 
-/// How long a password that was verified needs no verifying.
-const REMEMBERED: Duration = Duration::from_mins(1);
+/// How long a password that was verified, and is sent again and again, needs no verifying.
+const REMEMBERED: Duration = Duration::from_mins(10);
 
 /// How many of them are remembered.
 const REMEMBERED_MAX: usize = 10_000;
@@ -39,15 +36,21 @@ const VERIFYING_MAX: usize = 2;
 /// How many may wait for that.
 const WAITING_MAX: usize = 64;
 
-/// How long somebody waits who could not be let in; twice as long after each time in a row.
+/// How long nobody may try again under a name under which somebody could not be let in; twice as long after each time in a
+/// row.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// How often that is doubled at most.
 const DOUBLED_MAX: u32 = 5;
 
-/// For so many names it is known how often somebody could not be let in. Names share them, so that nobody can tell by
-/// the pause which users there are.
-const NAMES: usize = 1_024;
+/// How long somebody may have to wait for their turn. Whoever would wait longer is refused at once.
+const TURN_MAX: Duration = Duration::from_secs(8);
+
+/// How many may wait for that.
+const PAUSING_MAX: usize = 256;
+
+/// How long it is known how often somebody could not be let in.
+const KNOWN: Duration = Duration::from_hours(1);
 
 /// Lets in who can say who they are.
 #[derive(Debug)]
@@ -55,9 +58,20 @@ pub(crate) struct Gate {
     register: Register,
     audit: Arc<Audit>,
     verified: Mutex<Verified>,
-    failed: Mutex<Vec<u32>>,
+    /// By a part of the hash of a name. Names share them, so that nobody can tell by a pause which users there are.
+    tries: Mutex<HashMap<u16, Tries>>,
+    /// Somebody was let in: who waits with the same password need not wait any more.
+    let_in: Notify,
     verifying: Semaphore,
     waiting: Semaphore,
+    pausing: Semaphore,
+}
+
+/// How often somebody has tried in a row and was not let in, and when the next may try.
+#[derive(Debug)]
+struct Tries {
+    times: u32,
+    next: Instant,
 }
 
 /// Passwords that are right, by the hash of what was sent.
@@ -77,9 +91,11 @@ impl Gate {
                 .map_err(failed)?,
             audit,
             verified: Mutex::default(),
-            failed: Mutex::new(vec![0; NAMES]),
+            tries: Mutex::default(),
+            let_in: Notify::new(),
             verifying: Semaphore::new(VERIFYING_MAX),
             waiting: Semaphore::new(WAITING_MAX),
+            pausing: Semaphore::new(PAUSING_MAX),
         })
     }
 
@@ -112,8 +128,8 @@ impl Gate {
             return Ok(());
         }
         let user = directory.user(who).map(|(_, it)| it);
-        let key = directory.key(who).filter(|(_, expires, _)| is_good(*expires));
-        let known = user.into_iter().chain(key.map(|(.., it)| it));
+        let key = directory.key(who).map(|(_, it)| it).filter(|it| is_good(it));
+        let known = user.into_iter().chain(key);
         // A key may have the name of a user; nobody can say then who it was, so both must have the right.
         let (mut anybody, mut all) = (false, true);
         for it in known {
@@ -129,6 +145,11 @@ impl Gate {
         }
     }
 
+    /// Whether all is as it was when somebody was let in.
+    pub(crate) fn is_current(&self, principal: &Principal) -> bool {
+        self.register.now().changes() == principal.changes && is_good(principal)
+    }
+
     /// Who sends a request.
     pub(crate) async fn who(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
         let directory = self.register.now();
@@ -140,71 +161,125 @@ impl Gate {
         match scheme(sent) {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("bearer") => {
                 match key(rest, &directory) {
-                    Some(principal) => Ok(principal),
-                    None => self.refuse(None, rest).await,
+                    Some(principal) => Ok(principal.clone()),
+                    None => self.refuse().await,
                 }
             }
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("basic") => {
-                self.user(sent, rest, &directory).await
+                self.user(sent, rest).await
             }
-            _ => self.refuse(None, "").await,
+            _ => self.refuse().await,
         }
     }
 
-    /// Nobody is let in, and whoever tried waits. Only who there is is named: others may have typed what is secret.
-    async fn refuse(&self, known: Option<Name>, tried: &str) -> Result<Principal, Refusal> {
-        self.audit.note(known, "login refused", "");
-        let doubled = {
-            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-            let times = &mut failed[bucket(tried)];
-            *times = times.saturating_add(1);
-            (*times - 1).min(DOUBLED_MAX)
-        };
-        sleep(PAUSE * (1 << doubled)).await;
+    /// Nobody is let in who has sent what nobody can guess. Whoever sends that again and again does so a little slower,
+    /// where there is room to wait.
+    async fn refuse(&self) -> Result<Principal, Refusal> {
+        self.audit.note(None, "login refused", "");
+        if let Ok(_pauses) = self.pausing.try_acquire() {
+            sleep(PAUSE).await;
+        }
         Err(Refusal::Login)
     }
 
     /// Whose user and password these are.
-    async fn user(
-        &self,
-        sent: &HeaderValue,
-        rest: &str,
-        directory: &Directory,
-    ) -> Result<Principal, Refusal> {
+    async fn user(&self, sent: &HeaderValue, rest: &str) -> Result<Principal, Refusal> {
         let decoded = general_purpose::STANDARD.decode(rest).ok();
         let decoded = decoded.and_then(|it| String::from_utf8(it).ok());
         let Some((name, password)) = decoded.as_deref().and_then(|it| it.split_once(':')) else {
-            return self.refuse(None, "").await;
+            return self.refuse().await;
         };
         let hash: [u8; 32] = Sha256::digest(sent.as_bytes()).into();
-        let known = directory.user(name);
-        if let Some((_, principal)) = known
-            && self.is_verified(&hash, directory)
-        {
-            return Ok(principal.clone());
+        if let Some(known) = self.known(name, &hash) {
+            return Ok(known);
         }
+        if let Some(known) = self.turn(name, &hash).await? {
+            return Ok(known);
+        }
+        let directory = self.register.now();
+        let known = directory.user(name);
         let against = known.map(|(it, _)| Arc::clone(it)).or_else(|| directory.nobody());
-        let Some(against) = against else { return self.refuse(None, name).await };
-        let is_right = {
+        let is_right = if let Some(against) = against {
             let _waits = self.waiting.try_acquire().map_err(|_| Refusal::Full)?;
             let _verifies = self.verifying.acquire().await.map_err(|_| Refusal::Full)?;
             let password = password.to_owned();
             spawn_blocking(move || against.is(password.as_bytes())).await.unwrap_or(false)
+        } else {
+            false
         };
         let Some((_, principal)) = known.filter(|_| is_right) else {
+            // Only who there is is named: others may have typed what is secret.
             let known = known.and_then(|(_, it)| it.name.clone());
-            return self.refuse(known, name).await;
+            self.audit.note(known, "login refused", "");
+            return Err(Refusal::Login);
         };
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)[bucket(name)] = 0;
+        self.tries().remove(&bucket(name));
         self.audit.note_rarely(principal.name.clone(), "login", "");
-        self.remember(hash, directory);
+        self.remember(hash, &directory);
+        self.let_in.notify_waiters();
         Ok(principal.clone())
     }
 
+    fn tries(&self) -> MutexGuard<'_, HashMap<u16, Tries>> {
+        self.tries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until it may be tried under this name. Until somebody was let in, each counts as one who was not, so those
+    /// who come together have their turns, too. Answers who it is where that is known meanwhile.
+    async fn turn(&self, name: &str, hash: &[u8; 32]) -> Result<Option<Principal>, Refusal> {
+        let now = Instant::now();
+        let at = {
+            let mut tries = self.tries();
+            let it = tries.entry(bucket(name)).or_insert(Tries { times: 0, next: now });
+            if now.duration_since(it.next) > KNOWN {
+                it.times = 0;
+            }
+            let at = it.next.max(now);
+            let wait = at.duration_since(now);
+            if wait > TURN_MAX {
+                return Err(Refusal::Rate(wait));
+            }
+            it.next = at + PAUSE * (1 << it.times.min(DOUBLED_MAX));
+            it.times = it.times.saturating_add(1);
+            at
+        };
+        if at == now {
+            return Ok(None);
+        }
+        let full = |_| Refusal::Rate(at.duration_since(now));
+        let _pauses = self.pausing.try_acquire().map_err(full)?;
+        let mut turn = pin!(sleep_until(at));
+        loop {
+            let mut let_in = pin!(self.let_in.notified());
+            let_in.as_mut().enable();
+            if let Some(known) = self.known(name, hash) {
+                return Ok(Some(known));
+            }
+            tokio::select! {
+                () = &mut turn => return Ok(None),
+                () = let_in => {}
+            }
+        }
+    }
+
+    /// Whose password was verified a moment ago.
+    fn known(&self, name: &str, hash: &[u8; 32]) -> Option<Principal> {
+        let directory = self.register.now();
+        let (_, principal) = directory.user(name)?;
+        self.is_verified(hash, &directory).then(|| principal.clone())
+    }
+
     fn is_verified(&self, hash: &[u8; 32], directory: &Directory) -> bool {
-        let verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = verified.all.get(hash).filter(|_| verified.changes == directory.changes());
-        found.is_some_and(|it| it.elapsed() < REMEMBERED)
+        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        if verified.changes != directory.changes() {
+            return false;
+        }
+        let Some(last) = verified.all.get_mut(hash) else { return false };
+        let is_known = last.elapsed() < REMEMBERED;
+        if is_known {
+            *last = Instant::now();
+        }
+        is_known
     }
 
     fn remember(&self, hash: [u8; 32], directory: &Directory) {
@@ -216,23 +291,26 @@ impl Gate {
     }
 }
 
-fn bucket(name: &str) -> usize {
+fn bucket(name: &str) -> u16 {
     let hash = Sha256::digest(name);
-    usize::from(u16::from_be_bytes([hash[0], hash[1]])) % NAMES
+    u16::from_be_bytes([hash[0], hash[1]])
 }
 
-/// Whose API key this is.
-fn key(text: &str, directory: &Directory) -> Option<Principal> {
-    // An id may have underscores; the secret may, too, so all ids are tried that it could be.
-    let rest = text.strip_prefix("tvk_")?;
-    let ends = rest.match_indices('_').map(|(at, _)| at);
-    let mut found = ends.filter_map(|at| directory.key(&rest[..at]));
-    let (_, expires, principal) = found.find(|(key, ..)| key.is(text))?;
-    is_good(*expires).then(|| principal.clone())
+/// The longest API key, and how much of it is the secret.
+const KEY_MAX: usize = 300;
+const SECRET: usize = 43;
+
+/// Whose API key this is. An id may have underscores, and the secret, too.
+fn key<'a>(text: &str, directory: &'a Directory) -> Option<&'a Principal> {
+    let rest = text.strip_prefix("tvk_").filter(|it| it.len() <= KEY_MAX)?;
+    let (id, _) = rest.split_at_checked(rest.len().checked_sub(SECRET)?)?;
+    let (key, principal) = directory.key(id.strip_suffix('_')?)?;
+    (key.is(text) && is_good(principal)).then_some(principal)
 }
 
-fn is_good(expires: Option<Timestamp>) -> bool {
-    expires.is_none_or(|it| SystemClock.now() < it)
+/// Whether what somebody has logged in with has not expired.
+fn is_good(principal: &Principal) -> bool {
+    principal.expires.is_none_or(|it| SystemClock.now() < it)
 }
 
 /// The scheme of a login, and what follows it.

@@ -14,14 +14,15 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use travertine_runtime::Timestamp;
 use travertine_value::Name;
 
+pub(crate) use accounts::Wanted;
 pub use accounts::{AccountError, Accounts, Audited, Group, KeyInfo, Subject, User};
 pub(crate) use gate::Gate;
 pub use grant::{BadGrant, Grant};
 pub(crate) use grant::{Grants, Reach};
 pub(crate) use guard::Guard;
 pub use permission::{Permission, Role, UnknownWord};
-pub(crate) use secret::draw_secret;
 pub use secret::{ApiKey, BadSecret, Password};
+pub(crate) use secret::{draw_number, draw_secret};
 
 /// Who may log in, as the configuration says it. Where nobody is named here and there are no [`Accounts`], everybody
 /// may do everything. Whoever is named may do everything, unless something is granted to them.
@@ -67,6 +68,10 @@ pub(crate) struct Principal {
     pub(crate) grants: Arc<Grants>,
     /// Where it is written down what they are refused.
     pub(crate) audit: Option<Arc<audit::Audit>>,
+    /// As of which accounts all this is.
+    changes: register::Changes,
+    /// Until when what they have logged in with is good.
+    expires: Option<Timestamp>,
 }
 
 impl Principal {
@@ -77,7 +82,14 @@ impl Principal {
 
     /// Nobody in particular, where everybody may do everything.
     pub(crate) fn anybody() -> Self {
-        Self { name: None, groups: Arc::default(), grants: Arc::new(Grants::all()), audit: None }
+        Self {
+            name: None,
+            groups: Arc::default(),
+            grants: Arc::new(Grants::all()),
+            audit: None,
+            changes: register::Changes::default(),
+            expires: None,
+        }
     }
 }
 

@@ -7,7 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use travertine_runtime::Timestamp;
 use travertine_value::Name;
 
 use super::{
@@ -46,7 +45,7 @@ struct Look {
 #[derive(Debug)]
 pub(super) struct Directory {
     users: HashMap<Name, (Arc<Password>, Principal)>,
-    keys: HashMap<Name, (ApiKey, Option<Timestamp>, Principal)>,
+    keys: HashMap<Name, (ApiKey, Principal)>,
     /// Takes as long as a password that somebody has, so that nobody can tell which users there are.
     nobody: Option<Arc<Password>>,
     anybody: Option<Principal>,
@@ -59,7 +58,9 @@ pub(super) type Changes = (u64, u64);
 impl Directory {
     fn new(access: &Access, reads: u64, loaded: Loaded, audit: &Arc<Audit>) -> Self {
         let Loaded { changes, is_closed, users, keys } = loaded;
-        let anybody = || Principal { audit: Some(Arc::clone(audit)), ..Principal::anybody() };
+        let changes = (changes, reads);
+        let anybody =
+            || Principal { audit: Some(Arc::clone(audit)), changes, ..Principal::anybody() };
         let somebody = |name: Name, groups: Vec<Name>, grants: Grants| Principal {
             name: Some(name),
             groups: groups.into(),
@@ -71,15 +72,15 @@ impl Directory {
             keys: HashMap::new(),
             nobody: None,
             anybody: (access.is_open() && !is_closed).then(anybody),
-            changes: (changes, reads),
+            changes,
         };
         for (name, password, groups, grants) in users {
             let it = (Arc::new(password), somebody(Name::clone(&name), groups, grants));
             all.users.insert(name, it);
         }
         for (id, key, expires, grants) in keys {
-            let it = (key, expires, somebody(Name::clone(&id), Vec::new(), grants));
-            all.keys.insert(id, it);
+            let who = somebody(Name::clone(&id), Vec::new(), grants);
+            all.keys.insert(id, (key, Principal { expires, ..who }));
         }
         // Whoever writes the configuration has the last word.
         for (name, it) in &access.users {
@@ -90,7 +91,7 @@ impl Directory {
         for (id, it) in &access.keys {
             let id = Name::from(id.as_str());
             let who = somebody(Name::clone(&id), it.groups.clone(), it.granted());
-            all.keys.insert(id, (it.secret.clone(), it.expires, who));
+            all.keys.insert(id, (it.secret.clone(), Principal { expires: it.expires, ..who }));
         }
         all.nobody = (!all.users.is_empty())
             .then(|| Arc::clone(NOBODY.get_or_init(|| Arc::new(Password::hash("")))));
@@ -110,7 +111,7 @@ impl Directory {
         self.users.get(name)
     }
 
-    pub(super) fn key(&self, id: &str) -> Option<&(ApiKey, Option<Timestamp>, Principal)> {
+    pub(super) fn key(&self, id: &str) -> Option<&(ApiKey, Principal)> {
         self.keys.get(id)
     }
 

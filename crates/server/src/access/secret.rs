@@ -198,6 +198,13 @@ pub(crate) fn draw_secret() -> String {
     general_purpose::URL_SAFE_NO_PAD.encode(secret)
 }
 
+/// A number that nothing else has had, and that can still be counted on from.
+pub(crate) fn draw_number() -> u64 {
+    let mut bytes = [0; 8];
+    random(&mut bytes);
+    u64::from_be_bytes(bytes) >> 2
+}
+
 /// Fills with what nobody can guess.
 fn random(bytes: &mut [u8]) {
     let random: &dyn SecureRandom = ring::default_provider().secure_random;

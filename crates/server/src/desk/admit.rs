@@ -4,8 +4,9 @@
 //! and admits whoever asks: the desk that comes back acts for them. What they do not reach is not found where they
 //! may not see it either, and refused by name where they may.
 
-use std::{slice, sync::Arc};
+use std::{future::pending, slice, sync::Arc, time::Duration};
 
+use tokio::time::sleep;
 use travertine_runtime::{Address, InstanceId, is_own};
 use travertine_store::{
     search::{
@@ -17,6 +18,9 @@ use travertine_value::{Name, Value};
 
 use super::{Desk, Outcome, Refusal, Seen, key};
 use crate::access::{Grants, Permission, Principal, Reach};
+
+/// How often it is looked whether somebody who waits may still have what they wait for.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What an operation needs: one of these permissions. Where there is none, everybody may who has logged in.
 pub(crate) type Needs = &'static [Permission];
@@ -124,6 +128,15 @@ impl Desk {
     /// Who asks; `None` where that is not known.
     pub(crate) fn who(&self) -> Option<&Name> {
         self.caller.as_ref()?.principal.name.as_ref()
+    }
+
+    /// Ends when whoever asks may not do any more what they were admitted for, or perhaps not: something was changed about
+    /// who may do what, or what they have logged in with has expired.
+    pub(super) async fn is_outdated(&self) {
+        let (Some(gate), Some(caller)) = (&self.gate, &self.caller) else { return pending().await };
+        while gate.is_current(&caller.principal) {
+            sleep(LOOK).await;
+        }
     }
 
     /// Whoever asks, where what they may does not reach everything.

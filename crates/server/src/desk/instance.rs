@@ -10,7 +10,7 @@ use travertine_runtime::{
 };
 use travertine_value::Name;
 
-use super::{Desk, Outcome, Refusal, key};
+use super::{Desk, Outcome, Refusal, WAIT_MAX, key};
 
 /// An instance to start.
 #[derive(Clone, Debug)]
@@ -164,7 +164,7 @@ impl Desk {
         names: &[Name],
     ) -> Result<(Created, Assignments), Refusal> {
         let created = self.create(create).await?;
-        let within = within.filter(|it| !it.is_zero()).unwrap_or(self.result);
+        let within = within.filter(|it| !it.is_zero()).unwrap_or(self.result).min(WAIT_MAX);
         let instance = created.instance;
         let ended = tokio::time::timeout(within, self.engine.result(instance)).await;
         let Ok(ended) = ended else {
@@ -174,7 +174,7 @@ impl Desk {
             );
             return Err(Refusal::new(Outcome::TimedOut, detail));
         };
-        let ended = ended?;
+        let ended = ended.map_err(|it| Refusal::from(it).once_done())?;
         if ended.ending != Ending::Completed {
             let detail = format!("instance {instance} has ended without completing");
             return Err(Refusal::new(Outcome::InvalidState, detail));

@@ -6,7 +6,7 @@ use travertine_kernel::{Assignments, plan::WorkKind};
 use travertine_runtime::{Activated, JobChange, JobFailure, engine::JobAsk, is_own};
 use travertine_value::Name;
 
-use super::{Desk, Outcome, Refusal, key};
+use super::{Desk, Outcome, Refusal, WAIT_MAX, key};
 
 /// How many bytes jobs have that are given out together: what clients take in, less what the wire adds.
 const BYTES_MAX: usize = (4 << 20) - (64 << 10);
@@ -48,8 +48,8 @@ impl Desk {
         self.may_name(&ask.job_type)?;
         let wait = ask.wait.unwrap_or(self.poll);
         tokio::select! {
-            jobs = self.engine.jobs(ask.of(wait)) => Ok(jobs?),
-            () = self.ends.cancelled() => Ok(Vec::new()),
+            jobs = self.engine.jobs(ask.of(wait.min(WAIT_MAX))) => Ok(jobs?),
+            () = self.is_over() => Ok(Vec::new()),
         }
     }
 

@@ -25,7 +25,7 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use travertine_runtime::{Engine, Timestamp, engine::TestClock};
 
-use crate::{Options, hooks::Teller, native::Sessions};
+use crate::{Options, access::Gate, hooks::Teller, native::Sessions};
 
 pub(crate) use admit::{ANONYMOUS, Needs};
 pub(crate) use batch::{Rights, batch_key, few_enough, number};
@@ -46,6 +46,9 @@ pub(crate) use subscription::{STARTS, subscription};
 pub(crate) use task::form_of;
 pub use variable::Shadowed;
 
+/// How long anybody waits for something at most, whatever they say.
+pub(crate) const WAIT_MAX: Duration = Duration::from_hours(1);
+
 /// What façades ask. Clones are the same desk.
 #[derive(Clone, Debug)]
 pub struct Desk {
@@ -62,6 +65,8 @@ pub struct Desk {
     sessions: Arc<Sessions>,
     /// The clock of the engine, where it may be set.
     clock: Option<Arc<TestClock>>,
+    /// Who knows whether what somebody may still holds, where that can change.
+    gate: Option<Arc<Gate>>,
     /// For whom it acts; for the program itself, where there is nobody.
     caller: Option<Arc<admit::Caller>>,
 }
@@ -78,6 +83,7 @@ impl Desk {
             teller: None,
             sessions: Arc::default(),
             clock: None,
+            gate: None,
             caller: None,
         }
     }
@@ -124,9 +130,18 @@ impl Desk {
         self.teller.as_ref().ok_or_else(missing)
     }
 
-    /// Ends when the server does.
-    pub(crate) async fn is_ending(&self) {
-        self.ends.cancelled().await;
+    /// The same, with who knows whether what somebody may still holds.
+    #[must_use]
+    pub(crate) fn guarded(self, gate: Arc<Gate>) -> Self {
+        Self { gate: Some(gate), ..self }
+    }
+
+    /// Ends when the server does, or when whoever asks must log in anew.
+    pub(crate) async fn is_over(&self) {
+        tokio::select! {
+            () = self.ends.cancelled() => {}
+            () = self.is_outdated() => {}
+        }
     }
 
     /// The engine behind it.

@@ -1,7 +1,6 @@
 //! Who there is and what they may do: users, groups, API keys, and the audit; and who it is that asks.
 
 use travertine_data::json;
-use travertine_runtime::Timestamp;
 use travertine_value::{Name, Value};
 
 use super::{
@@ -10,8 +9,8 @@ use super::{
     problem::Problem,
 };
 use crate::{
-    AccountError, Accounts, Grant, Permission, Subject,
-    access::Reach,
+    AccountError, Accounts, Grant, Permission,
+    access::{Reach, Wanted},
     desk::{ANONYMOUS, Outcome, Refusal, off_the_executor},
 };
 
@@ -47,45 +46,15 @@ pub(super) async fn all(call: Call) -> Result<Answer, Problem> {
 /// Makes a user, or changes the one of this name.
 pub(super) async fn put_user(call: Call) -> Result<Answer, Problem> {
     let name = call.path("user").to_owned();
-    let password = call.text("password")?;
-    let groups = call.field("groups").is_some().then(|| call.texts("groups")).transpose()?;
-    let wanted = call.field("grants").is_some().then(|| grants(&call)).transpose()?;
-    let disabled = call.field("disabled").is_some().then(|| call.yes("disabled")).transpose()?;
+    let wanted = Wanted {
+        password: call.text("password")?.map(|it| it.to_string()),
+        groups: call.field("groups").is_some().then(|| call.texts("groups")).transpose()?,
+        grants: call.field("grants").is_some().then(|| grants(&call)).transpose()?,
+        disabled: call.field("disabled").is_some().then(|| call.yes("disabled")).transpose()?,
+    };
     with(&call, move |accounts, by| {
-        let before = accounts.users()?.into_iter().find(|it| *it.name == *name);
-        match (&before, password) {
-            (Some(_), Some(password)) => accounts.set_password(&name, &password, by)?,
-            (None, Some(password)) => accounts.add_user(&name, &password, by)?,
-            (Some(_), None) => {}
-            (None, None) => {
-                return Err(
-                    Refusal::invalid(format!("{name} is a new user: say a password")).into()
-                );
-            }
-        }
-        let before = before.unwrap_or_else(|| crate::User {
-            name: name.as_str().into(),
-            disabled: false,
-            created: Timestamp::from_millis(0),
-            groups: Vec::new(),
-            grants: Vec::new(),
-        });
-        if let Some(groups) = groups {
-            for it in groups.iter().filter(|it| !before.groups.contains(it)) {
-                accounts.add_member(it, &name, by)?;
-            }
-            for it in before.groups.iter().filter(|it| !groups.contains(it)) {
-                accounts.remove_member(it, &name, by)?;
-            }
-        }
-        if let Some(wanted) = wanted {
-            let subject = Subject::User(name.as_str().into());
-            regrant(accounts, &subject, &before.grants, &wanted, by)?;
-        }
-        if let Some(disabled) = disabled.filter(|it| *it != before.disabled) {
-            accounts.set_disabled(&name, disabled, by)?;
-        }
-        listed(accounts)
+        accounts.put_user(&name, &wanted, by)?;
+        changed(accounts)
     })
     .await
 }
@@ -94,7 +63,7 @@ pub(super) async fn remove_user(call: Call) -> Result<Answer, Problem> {
     let name = call.path("user").to_owned();
     with(&call, move |accounts, by| {
         accounts.remove_user(&name, by)?;
-        listed(accounts)
+        changed(accounts)
     })
     .await
 }
@@ -104,11 +73,8 @@ pub(super) async fn put_group(call: Call) -> Result<Answer, Problem> {
     let name = call.path("group").to_owned();
     let wanted = grants(&call)?;
     with(&call, move |accounts, by| {
-        let before = accounts.groups()?.into_iter().find(|it| *it.name == *name);
-        let before = before.map(|it| it.grants).unwrap_or_default();
-        let subject = Subject::Group(name.as_str().into());
-        regrant(accounts, &subject, &before, &wanted, by)?;
-        listed(accounts)
+        accounts.put_group(&name, &wanted, by)?;
+        changed(accounts)
     })
     .await
 }
@@ -119,10 +85,7 @@ pub(super) async fn add_key(call: Call) -> Result<Answer, Problem> {
     let granted = grants(&call)?;
     let expires = call.text("expires")?.map(|it| decisions::moment(&it)).transpose()?;
     with(&call, move |accounts, by| {
-        let text = accounts.add_key(&id, expires, by)?;
-        for grant in &granted {
-            accounts.grant(&Subject::Key(id.as_str().into()), grant, by)?;
-        }
+        let text = accounts.add_key_for(&id, expires, &granted, by)?;
         Ok(json::object([
             ("key", id.as_str().into()),
             ("secret", text.into()),
@@ -137,7 +100,7 @@ pub(super) async fn remove_key(call: Call) -> Result<Answer, Problem> {
     let id = call.path("key").to_owned();
     with(&call, move |accounts, by| {
         accounts.remove_key(&id, by)?;
-        listed(accounts)
+        changed(accounts)
     })
     .await
 }
@@ -204,21 +167,9 @@ async fn with(
     Ok(Answer::Document(done.await?))
 }
 
-/// Takes away what is not wanted any more, and grants what is new.
-fn regrant(
-    accounts: &Accounts,
-    subject: &Subject,
-    before: &[Grant],
-    wanted: &[Grant],
-    by: &str,
-) -> Result<(), Wrong> {
-    for it in wanted.iter().filter(|it| !before.contains(it)) {
-        accounts.grant(subject, it, by)?;
-    }
-    for it in before.iter().filter(|it| !wanted.contains(it)) {
-        accounts.revoke(subject, it, by)?;
-    }
-    Ok(())
+/// All of them, once something was changed.
+fn changed(accounts: &Accounts) -> Result<Value, Wrong> {
+    listed(accounts).map_err(|Wrong(it)| Wrong(it.once_done()))
 }
 
 fn listed(accounts: &Accounts) -> Result<Value, Wrong> {

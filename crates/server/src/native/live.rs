@@ -7,6 +7,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     convert::Infallible,
+    pin::pin,
     time::Duration,
 };
 
@@ -15,7 +16,7 @@ use bytes::Bytes;
 use http::{HeaderValue, header};
 use tokio::{
     sync::mpsc,
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, MissedTickBehavior, interval_at, timeout_at},
 };
 use tokio_stream::wrappers::ReceiverStream;
 use travertine_data::{
@@ -47,7 +48,10 @@ const WAITING: usize = 16;
 const INSTANCES_MAX: usize = 8;
 
 /// How far behind somebody may come back: so many entries are read again.
-const BEHIND_MAX: usize = 10_000;
+const BEHIND_MAX: u64 = 10_000;
+
+/// How many entries a message tells of at most.
+const READ_MAX: usize = 10_000;
 
 /// What somebody wants to hear of.
 #[derive(Debug)]
@@ -94,14 +98,17 @@ pub(super) async fn live(call: Call) -> Result<Answer, Problem> {
     let after = call.parameter("after").or(said).map(str::parse::<Positions>).transpose();
     let after = after.map_err(|it| Refusal::invalid(it.to_string()))?;
     let engine = call.desk.engine();
-    // A position of another time of this store is not known: whoever has it reads anew.
-    let (found, is_new) = match engine.feed(after).await? {
-        Some(feed) => (Some(feed), false),
-        None => (engine.feed(None).await?, true),
+    let from_now = engine.feed(None).await?.expect("what happens from now on can always be had");
+    let (feed, first) = match after {
+        None => (from_now, "hello"),
+        Some(after) => {
+            let is_near = after.behind(from_now.positions()) <= BEHIND_MAX;
+            let found = if is_near { engine.feed(Some(after)).await? } else { None };
+            // Whoever has been away for long reads anew, and so does who has a position of another time of this store.
+            found.map_or((from_now, "reset"), |it| (it, "hello"))
+        }
     };
-    let feed = found.expect("what happens from now on can always be had");
     let (sender, receiver) = mpsc::channel::<Result<Bytes, Infallible>>(WAITING);
-    let first = if is_new { "reset" } else { "hello" };
     let _: Result<(), _> =
         sender.send(Ok(message(first, feed.positions(), &json::object([])))).await;
     tokio::spawn(tell(call.desk.clone(), feed, wanted, sender));
@@ -114,21 +121,25 @@ pub(super) async fn live(call: Call) -> Result<Answer, Problem> {
 
 type Sender = mpsc::Sender<Result<Bytes, Infallible>>;
 
-/// Tells what happens, until whoever listens has gone, or the server ends.
+/// Tells what happens, until whoever listens has gone or must log in anew, or the server ends.
 async fn tell(desk: Desk, mut feed: Feed, wanted: Wanted, sender: Sender) {
+    let mut over = pin!(desk.is_over());
+    let mut beat = interval_at(Instant::now() + BEAT, BEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let news = tokio::select! {
-            news = timeout(BEAT, feed.next()) => news,
-            () = desk.is_ending() => return,
-            () = sender.closed() => return,
-        };
-        let Ok(news) = news else {
-            // Nothing happens; whoever has gone is noticed.
-            if sender.try_send(Ok(Bytes::from_static(b": beat\n\n"))).is_err() && sender.is_closed()
-            {
-                return;
+        let news = {
+            let mut next = pin!(feed.next());
+            loop {
+                tokio::select! {
+                    news = &mut next => break news,
+                    // Whoever has gone is noticed where nothing happens that they want to hear of.
+                    _ = beat.tick() => {
+                        let _: Result<(), _> = sender.try_send(Ok(Bytes::from_static(b": beat\n\n")));
+                    }
+                    () = &mut over => return,
+                    () = sender.closed() => return,
+                }
             }
-            continue;
         };
         let Ok(news) = news else { return };
         let mut changes = Changes::default();
@@ -136,20 +147,13 @@ async fn tell(desk: Desk, mut feed: Feed, wanted: Wanted, sender: Sender) {
         changes.add(&news, &wanted, &desk);
         // What follows soon is told with it.
         let until = Instant::now() + MERGED;
-        let mut has_failed = false;
         while let Ok(more) = timeout_at(until, feed.next()).await {
-            let Ok(more) = more else {
-                has_failed = true;
-                break;
-            };
+            let Ok(more) = more else { return };
             read += more.len();
             changes.add(&more, &wanted, &desk);
-            if read > BEHIND_MAX {
+            if read > READ_MAX {
                 break;
             }
-        }
-        if has_failed {
-            return;
         }
         if changes.0.is_empty() {
             continue;
@@ -158,8 +162,9 @@ async fn tell(desk: Desk, mut feed: Feed, wanted: Wanted, sender: Sender) {
         if sender.try_send(Ok(told)).is_err() {
             // What was not read is not told: only that there was more.
             let reset = message("reset", feed.positions(), &json::object([]));
-            if sender.send(Ok(reset)).await.is_err() {
-                return;
+            tokio::select! {
+                sent = sender.send(Ok(reset)) => if sent.is_err() { return },
+                () = &mut over => return,
             }
         }
     }

@@ -264,6 +264,7 @@ async fn who_cannot_say_who_they_are_is_refused() {
         format!("authorization: Bearer {expired}\r\n"),
         format!("authorization: Bearer {text}x\r\n"),
         "authorization: Bearer tvk_a_worker_\r\n".to_owned(),
+        format!("authorization: Bearer tvk_{}\r\n", "_".repeat(15_000)),
         format!("authorization: Bearer {text}\r\nauthorization: Bearer {text}\r\n"),
     ];
     for headers in wrong {
@@ -281,6 +282,51 @@ async fn who_cannot_say_who_they_are_is_refused() {
     // Metrics are for whoever reaches their port.
     assert!(server.metrics().await.contains("travertine_requests"));
     server.end().await;
+}
+
+#[tokio::test]
+async fn passwords_are_not_guessed_side_by_side() {
+    let access = Access::default().user("ann", Password::hash("correct horse"));
+    let server = Arc::new(serve(Options { access, ..options() }).await);
+    let mut guesses = tokio::task::JoinSet::new();
+    for number in 0..100 {
+        let server = Arc::clone(&server);
+        guesses.spawn(async move {
+            let login = STANDARD.encode(format!("ann:wrong {number}"));
+            let login = format!("authorization: Basic {login}\r\n");
+            server.ask("GET /v2/topology", &login, "").await
+        });
+    }
+    // A few have their turn, one after the other. All others are told at once to come back later.
+    for _ in 0..80 {
+        let answer = guesses.join_next().await.expect("there are more").expect("nothing panics");
+        match status(&answer) {
+            "401" => {}
+            "429" => assert!(answer.contains("retry-after: "), "{answer}"),
+            _ => panic!("{answer}"),
+        }
+    }
+    guesses.shutdown().await;
+    // Others have turns of their own.
+    let other = format!("authorization: Basic {}\r\n", STANDARD.encode("bob:wrong"));
+    assert_eq!(status(&server.ask("GET /v2/topology", &other, "").await), "401");
+    Arc::into_inner(server).expect("nobody else has it").end().await;
+}
+
+#[tokio::test]
+async fn who_comes_together_with_the_right_password_is_let_in_together() {
+    let access = Access::default().user("ann", Password::hash("correct horse"));
+    let server = Arc::new(serve(Options { access, ..options() }).await);
+    let login = format!("authorization: Basic {}\r\n", STANDARD.encode("ann:correct horse"));
+    let mut all = tokio::task::JoinSet::new();
+    for _ in 0..6 {
+        let (server, login) = (Arc::clone(&server), login.clone());
+        all.spawn(async move { server.ask("GET /v2/topology", &login, "").await });
+    }
+    for answer in all.join_all().await {
+        assert_eq!(status(&answer), "200", "{answer}");
+    }
+    Arc::into_inner(server).expect("nobody else has it").end().await;
 }
 
 #[tokio::test]
@@ -393,6 +439,56 @@ async fn waiting_requests_beyond_the_limit_are_told_so_at_once() {
     }
     // The first client has gone, and its place is free.
     server.until("travertine_polls_now 0").await;
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_request_keeps_the_room_for_its_body_until_it_is_answered() {
+    let limits = Limits { bytes: POLL.len() + 10, ..Limits::default() };
+    let server = serve(limited(limits)).await;
+    let json = "content-type: application/json\r\n";
+    let first = server.ask("POST /v2/jobs/activation", json, POLL);
+    let rest = async {
+        server.until("travertine_polls_now 1").await;
+        let taken = format!("travertine_bytes_now {}", POLL.len());
+        assert!(server.metrics().await.contains(&taken));
+        let second =
+            server.ask("POST /v2/signals/broadcast", json, r#"{"signalName": "go"}"#).await;
+        assert_eq!(status(&second), "503", "{second}");
+    };
+    tokio::select! {
+        answer = first => panic!("nothing was there to be found: {answer}"),
+        () = rest => {}
+    }
+    server.until("travertine_bytes_now 0").await;
+    server.end().await;
+}
+
+#[tokio::test]
+async fn whoever_waits_for_an_instance_takes_no_place_of_those_who_do_not() {
+    let limits = Limits { requests: 1, polls: 1, ..Limits::default() };
+    let engine = Engine::in_memory(engine::Options::default()).expect("an engine opens");
+    let model = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" targetNamespace="t">
+        <process id="p" isExecutable="true"><startEvent id="s"/><sequenceFlow id="f" sourceRef="s" targetRef="t"/>
+        <userTask id="t"/></process></definitions>"#;
+    let file = engine::File { name: "p.bpmn".to_owned(), body: model.into() };
+    engine.deploy(&[file]).expect("it can run");
+    let listening = Server::new(engine.clone(), limited(limits)).bind().await;
+    let server = running(listening.expect("addresses are free"));
+    let json = "content-type: application/json\r\n";
+    let wait = r#"{"processDefinitionId": "p", "awaitCompletion": true, "requestTimeout": 600000}"#;
+    let waits = || server.ask("POST /v2/process-instances", json, wait);
+    let rest = async {
+        server.until("travertine_polls_now 1").await;
+        assert_eq!(status(&server.ask("GET /v2/topology", "", "").await), "200");
+        let second = waits().await;
+        assert!(second.contains("nothing was done"), "{second}");
+        // Where the engine ends meanwhile, nobody must take that for not done.
+        engine.clone().shutdown().expect("it shuts down");
+    };
+    let (answer, ()) = tokio::join!(waits(), rest);
+    assert_eq!(status(&answer), "502", "{answer}");
+    assert!(answer.contains("it was done"), "{answer}");
     server.end().await;
 }
 
@@ -599,9 +695,12 @@ async fn logins_and_rates_change_while_it_serves() {
     assert_eq!(answers(&ann).await, "401");
     let rate =
         Rate { requests: NonZeroU32::MIN, per: Duration::from_hours(1), burst: NonZeroU32::MIN };
-    // On this machine everybody may do everything where nobody is named.
+    // Where somebody had to log in, nobody comes in without login because the configuration is gone.
     let open = Options { access: Access::default(), rate: Some(rate), ..begun.clone() };
-    reload.apply(&open).expect("it is right");
+    assert!(matches!(reload.apply(&open), Err(Error::Opened)));
+    assert_eq!((answers(&other).await, answers("").await), ("200".into(), "401".into()));
+    let open = Options { insecure: true, ..open };
+    reload.apply(&open).expect("it was said aloud");
     assert_eq!((answers("").await, answers("").await), ("200".into(), "429".into()));
     reload.apply(&Options { rate: None, ..open }).expect("it is right");
     assert_eq!(answers("").await, "200");

@@ -346,3 +346,64 @@ async fn who_did_something_stands_in_the_history() {
     assert!(format!("{:?}", history.steps[0].records).contains("By { who: \"ann\" }"));
     server.end().await;
 }
+
+#[tokio::test]
+async fn what_is_told_live_ends_where_its_login_does_not_hold_any_more() {
+    let server = Guarded::open(|path| {
+        let accounts = Accounts::open(path).unwrap();
+        accounts.add_user("ann", "correct horse", "root").unwrap();
+        accounts.grant(&Subject::User("ann".into()), &grant("viewer"), "root").unwrap();
+    })
+    .await;
+    let login = basic("ann", "correct horse");
+    assert_eq!(server.status(&login).await, 200);
+    let (told, ()) = tokio::join!(server.ask(&login, "GET /api/1/live", ""), async {
+        server.accounts().set_disabled("ann", true, "root").unwrap();
+    });
+    // It has come to its end, or was refused before it began.
+    assert!(told.contains("event: hello") || told.starts_with("HTTP/1.1 401"), "{told}");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_change_of_accounts_is_made_as_a_whole_or_not_at_all() {
+    let server = Guarded::open(|path| {
+        let accounts = Accounts::open(path).unwrap();
+        for name in ["ann", "bob"] {
+            accounts.add_user(name, "correct horse", "root").unwrap();
+        }
+        accounts.grant(&Subject::User("ann".into()), &grant("admin"), "root").unwrap();
+        accounts.grant(&Subject::User("bob".into()), &grant("viewer"), "root").unwrap();
+        accounts.add_member("clerks", "bob", "root").unwrap();
+    })
+    .await;
+    let (ann, bob) = (basic("ann", "correct horse"), basic("bob", "correct horse"));
+    let before = (server.accounts().users().unwrap(), server.accounts().audited(None, 99).unwrap());
+    // More patterns than searches can have conditions for.
+    let many: Vec<String> = (0..60).map(|it| format!("read:p{it}")).collect();
+    let body = serde_json::json!({ "password": "battery staple", "groups": ["ops"],
+        "grants": many, "disabled": true });
+    let refused = server.ask(&ann, "PUT /api/1/access/users/bob", &body.to_string()).await;
+    assert!(refused.starts_with("HTTP/1.1 400") && refused.contains("not_done"), "{refused}");
+    let body = serde_json::json!({ "grants": many }).to_string();
+    let refused = server.ask(&ann, "PUT /api/1/access/keys/mailer", &body).await;
+    assert!(refused.starts_with("HTTP/1.1 400"), "{refused}");
+    let refused = server.ask(&ann, "PUT /api/1/access/groups/clerks", &body).await;
+    assert!(refused.starts_with("HTTP/1.1 400"), "{refused}");
+    assert_eq!(server.accounts().users().unwrap(), before.0);
+    assert_eq!(server.accounts().keys().unwrap(), []);
+    let logins = |all: Vec<travertine_server::Audited>| {
+        all.into_iter().filter(|it| &*it.what != "login").collect::<Vec<_>>()
+    };
+    assert_eq!(logins(server.accounts().audited(None, 99).unwrap()), logins(before.1));
+    assert_eq!(server.status(&bob).await, 200);
+    // What goes makes room for what comes.
+    let most: Vec<String> = (0..50).map(|it| format!("read:p{it}")).collect();
+    let other: Vec<String> = (50..100).map(|it| format!("read:p{it}")).collect();
+    for grants in [most, other] {
+        let body = serde_json::json!({ "grants": grants }).to_string();
+        let done = server.ask(&ann, "PUT /api/1/access/users/bob", &body).await;
+        assert!(done.starts_with("HTTP/1.1 200"), "{done}");
+    }
+    server.end().await;
+}

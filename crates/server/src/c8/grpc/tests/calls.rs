@@ -11,7 +11,7 @@ use tonic::{
 use travertine_runtime::{Engine, engine};
 
 use super::super::gateway::{gateway_client::GatewayClient, *};
-use crate::{Error, Options, Server};
+use crate::{Access, ApiKey, Error, Options, Server};
 
 /// How long anything may take before a test gives up.
 const BOUND: Duration = Duration::from_mins(1);
@@ -582,4 +582,42 @@ async fn the_topology_is_that_of_one_node_that_leads_everything() {
     assert!(partitions.iter().all(|it| it.role == 0 && it.health == 0));
     assert_eq!(told.gateway_version, "8.8.0");
     it.end().await;
+}
+
+#[tokio::test]
+async fn a_stream_of_jobs_ends_where_its_login_does_not_hold_any_more() {
+    let (key, text) = ApiKey::draw("a");
+    let begun = Options {
+        listen: "127.0.0.1:0".to_owned(),
+        grpc_listen: None,
+        manage: None,
+        access: Access::default().key("a", key, None),
+        ..Options::default()
+    };
+    let engine = Engine::in_memory(engine::Options::default()).expect("an engine opens");
+    let listening = Server::new(engine, begun.clone()).bind().await.expect("addresses are free");
+    let (reload, at) = (listening.reload(), listening.addresses().rest[0]);
+    let (stop, stopped) = oneshot::channel::<()>();
+    let done = tokio::spawn(listening.serve(async {
+        let _ = stopped.await;
+    }));
+    let endpoint = Endpoint::from_shared(format!("http://{at}")).expect("it is an address");
+    let mut client = GatewayClient::new(endpoint.connect().await.expect("it speaks HTTP/2"));
+    let mut request = tonic::Request::new(StreamActivatedJobsRequest {
+        r#type: "paint".to_owned(),
+        worker: "w".to_owned(),
+        timeout: 1_000,
+        ..StreamActivatedJobsRequest::default()
+    });
+    let bearer = format!("Bearer {text}").parse().expect("it is plain");
+    request.metadata_mut().insert("authorization", bearer);
+    let mut jobs = client.stream_activated_jobs(request).await.expect("it is let in").into_inner();
+    let (other, _) = ApiKey::draw("b");
+    let access = Access::default().key("b", other, None);
+    reload.apply(&Options { access, ..begun }).expect("it is right");
+    let end = timeout(BOUND, jobs.message()).await.expect("it ends");
+    assert!(matches!(end, Ok(None)), "{end:?}");
+    drop(client);
+    stop.send(()).expect("it runs");
+    done.await.expect("nothing panics").expect("in order");
 }
