@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params};
 use travertine_runtime::{
     Timestamp,
     engine::{Clock as _, SystemClock},
@@ -117,7 +117,8 @@ pub struct Webhook {
     pub last: Option<Timestamp>,
     /// Since when there is this webhook.
     pub created: Timestamp,
-    /// How often somebody has changed it.
+    /// One more each time that somebody changes it. A webhook begins with a number of its own, so that it is not taken for
+    /// another one that had its name.
     pub(crate) changed: u64,
     pub(super) secret: Name,
 }
@@ -267,14 +268,13 @@ impl Hooks {
                 format!("there is no kind of event {wrong}; docs/webhooks.md has them all");
             return Err(HookError::Bad { reason });
         }
-        let known = match self.get(name) {
-            Ok(known) => Some(known),
-            Err(HookError::NoSuch { .. }) => None,
-            Err(other) => return Err(other),
-        };
-        let connection = self.lock();
-        let count: i64 =
-            connection.query_row("SELECT count(*) FROM webhooks", [], |row| row.get(0))?;
+        let mut connection = self.lock();
+        // Other processes change the file, too.
+        let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let known: Option<Name> = change
+            .query_row("SELECT secret FROM webhooks WHERE name = ?1", [name], |row| row.get(0))
+            .optional()?;
+        let count: i64 = change.query_row("SELECT count(*) FROM webhooks", [], |row| row.get(0))?;
         if known.is_none() && count >= HOOKS_MAX {
             let reason = format!("there are {HOOKS_MAX} webhooks already; remove one first");
             return Err(HookError::Bad { reason });
@@ -283,10 +283,9 @@ impl Hooks {
             (None, None) => Some(Name::from(crate::access::draw_secret().as_str())),
             _ => None,
         };
-        let secret = wanted.secret.clone().or_else(|| fresh.clone());
-        let secret = secret.or_else(|| known.as_ref().map(|it| Name::clone(&it.secret)));
-        connection.execute(
-            "INSERT INTO webhooks VALUES(?1, ?2, ?3, ?4, ?5, 'active', NULL, 0, ?7, 0, NULL, ?6, 1)
+        let secret = wanted.secret.clone().or_else(|| fresh.clone()).or(known);
+        change.execute(
+            "INSERT INTO webhooks VALUES(?1, ?2, ?3, ?4, ?5, 'active', NULL, 0, ?7, 0, NULL, ?6, ?8)
              ON CONFLICT(name) DO UPDATE SET url = ?2, secret = ?3, definitions = ?4, kinds = ?5,
                  state = 'active', reason = NULL, attempts = 0, changed = changed + 1",
             params![
@@ -296,9 +295,11 @@ impl Hooks {
                 words(&wanted.definitions),
                 words(&wanted.kinds),
                 now(),
-                from
+                from,
+                crate::access::draw_number()
             ],
         )?;
+        change.commit()?;
         Ok(fresh)
     }
 
@@ -403,4 +404,31 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Webhook> {
 
 fn now() -> i64 {
     SystemClock.now().as_millis()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to(url: &str) -> HookSettings {
+        HookSettings { url: url.into(), definitions: vec![], kinds: vec![], secret: None }
+    }
+
+    #[test]
+    fn a_webhook_is_not_another_one_that_had_its_name() {
+        let hooks = Hooks::open(None).unwrap();
+        hooks.put("sink", &to("https://old.example/"), None).unwrap();
+        let old = hooks.get("sink").unwrap();
+        hooks.remove("sink").unwrap();
+        hooks.put("sink", &to("https://new.example/"), None).unwrap();
+        let new = hooks.get("sink").unwrap();
+        assert_ne!(old.changed, new.changed);
+        // What became of the old one says nothing of the new one.
+        hooks.told(&old, "7", 3).unwrap();
+        hooks.failed(&old, 20, "nobody answers", true).unwrap();
+        assert_eq!(hooks.get("sink").unwrap(), new);
+        // Whoever changes one changes that one.
+        hooks.put("sink", &to("https://newer.example/"), None).unwrap();
+        assert_eq!(hooks.get("sink").unwrap().changed, new.changed + 1);
+    }
 }
