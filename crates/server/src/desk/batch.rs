@@ -112,7 +112,7 @@ impl Desk {
         instances: Vec<InstanceId>,
     ) -> Result<(InstanceId, Batch), Refusal> {
         let id = self.engine.begin_batch(batch, instances).await?;
-        Ok((id, self.batch(id).await?))
+        Ok((id, self.batch(id).await.map_err(Refusal::once_done)?))
     }
 
     /// The batches that whoever asks may see, the latest first: all, or their own.

@@ -65,12 +65,24 @@ pub struct Refusal {
     pub code: &'static str,
     /// When it makes sense to ask again.
     pub retry_after: Option<Duration>,
+    /// Whether it was done in spite of that.
+    pub done: RequestOutcome,
 }
 
 impl Refusal {
     /// A refusal of this kind.
     pub fn new(outcome: Outcome, detail: impl Into<String>) -> Self {
-        Self { outcome, detail: detail.into(), code: outcome.code(), retry_after: None }
+        let done = match outcome {
+            Outcome::Unknown | Outcome::TimedOut | Outcome::Internal => RequestOutcome::Unknown,
+            _ => RequestOutcome::NotDone,
+        };
+        Self { outcome, detail: detail.into(), code: outcome.code(), retry_after: None, done }
+    }
+
+    /// The same, of what was asked once something was done: nobody must take it for not done.
+    pub(crate) fn once_done(self) -> Self {
+        let detail = format!("it was done, but what came of it cannot be told: {}", self.detail);
+        Self { done: RequestOutcome::Done, ..Self::new(Outcome::Unknown, detail) }
     }
 
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
@@ -101,7 +113,8 @@ impl From<Error> for Refusal {
             }
             _ => error.to_string(),
         };
-        Self { outcome, detail, code: error.code(), retry_after: error.retry_after() }
+        let (retry_after, done) = (error.retry_after(), error.outcome());
+        Self { outcome, detail, code: error.code(), retry_after, done }
     }
 }
 

@@ -12,7 +12,7 @@ use travertine_value::{Name, Value};
 use super::{
     call::{Answer, Call},
     jobs::WAIT_MAX,
-    problem::Problem,
+    problem::{Problem, once_done},
 };
 use crate::desk::{Create, Outcome, Refusal};
 
@@ -62,7 +62,7 @@ pub(super) async fn start(call: Call) -> Result<Answer, Problem> {
     let (target, business_id) = (Target::Key(found.key), call.text("id")?);
     let start = Create { variables: arguments, business_id, ..Create::of(target) };
     let (instance, is_known) = call.desk.start(start).await?;
-    let look = call.desk.engine().look(instance).await?;
+    let look = once_done(call.desk.engine().look(instance).await)?;
     let row = rows::instance(&look.row);
     let mut fields = row.as_map().cloned().unwrap_or_default();
     fields.insert("known".into(), is_known.into());
@@ -139,7 +139,7 @@ pub(super) async fn result(call: Call) -> Result<Answer, Problem> {
 pub(super) async fn cancel(call: Call) -> Result<Answer, Problem> {
     let run = run(&call).await?;
     let was_open = run.cancel().await?;
-    let look = call.desk.engine().look(run.instance()).await?;
+    let look = once_done(call.desk.engine().look(run.instance()).await)?;
     let row = rows::instance(&look.row);
     let mut fields = row.as_map().cloned().unwrap_or_default();
     fields.insert("cancelled".into(), was_open.into());
@@ -163,7 +163,16 @@ pub(super) async fn update(call: Call) -> Result<Answer, Problem> {
     if let Some(id) = call.text("id")? {
         updating = updating.id(&id);
     }
-    let value = updating.await?;
+    let answered = tokio::time::timeout(WAIT_MAX, updating.into_future()).await;
+    let Ok(value) = answered else {
+        let detail = format!(
+            "{} has not answered within {} ms; it goes on: ask again with the same id",
+            run.id(),
+            WAIT_MAX.as_millis()
+        );
+        return Err(Refusal::new(Outcome::TimedOut, detail).into());
+    };
+    let value = value?;
     Ok(Answer::Document(json::object([("value", value)])))
 }
 

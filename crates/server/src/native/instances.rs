@@ -15,7 +15,7 @@ use super::{
     call::{Answer, Call},
     history::Past,
     list::{self, Listed},
-    problem::Problem,
+    problem::{Problem, once_done},
     query::Query,
 };
 use crate::desk::{Create, Desk, Refusal, Seen, few_enough, number};
@@ -270,7 +270,7 @@ pub(super) async fn start(call: Call) -> Result<Answer, Problem> {
         ..Create::of(target)
     };
     let (instance, is_known) = call.desk.start(start).await?;
-    let look = call.desk.engine().look(instance).await?;
+    let look = once_done(call.desk.engine().look(instance).await)?;
     let row = &look.row;
     let document = json::object([
         ("instance", json::key(row.id)),

@@ -13,7 +13,7 @@ use travertine_value::{Name, Value};
 use super::{
     call::{Answer, Call},
     list::Listed,
-    problem::Problem,
+    problem::{Problem, once_done},
 };
 use crate::desk::{Desk, Refusal};
 
@@ -75,7 +75,7 @@ pub(super) async fn subscriptions(call: Call) -> Result<Answer, Problem> {
     SUBSCRIPTIONS.answer(&call, search).await
 }
 
-/// What became of a message, and who has it.
+/// What has become of a message, and who has it.
 pub(super) async fn told(call: &Call, message: Value, receipt: Receipt) -> Result<Value, Problem> {
     let (outcome, instance, wait, count) = match receipt {
         Receipt::Received(at) => ("received", Some(at.instance), Some(at), None),
@@ -87,7 +87,7 @@ pub(super) async fn told(call: &Call, message: Value, receipt: Receipt) -> Resul
         Receipt::Known => ("known", None, None, None),
     };
     let business_key = match instance {
-        Some(instance) => call.desk.engine().look(instance).await?.row.business_id,
+        Some(instance) => once_done(call.desk.engine().look(instance).await)?.row.business_id,
         None => None,
     };
     Ok(json::object([

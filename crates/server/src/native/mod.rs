@@ -293,7 +293,7 @@ async fn answer(
     remembered: &Arc<Remembered>,
 ) -> Result<axum::response::Response, Problem> {
     let call = Call::read(desk, route, request).await?;
-    let key = if route.method == "POST" { idempotency::key(&call)? } else { None };
+    let key = if route.method == "POST" { idempotency::key(&call).await? } else { None };
     let Some(key) = key else { return Ok((route.handle)(call).await?.into_response()) };
     idempotency::once(remembered, key, (route.handle)(call)).await
 }

@@ -2,18 +2,18 @@
 
 use travertine_data::{json, rows};
 use travertine_kernel::{Reach, TokenId};
-use travertine_runtime::{Error, InstanceId, Named};
-use travertine_store::view::InstanceState;
+use travertine_runtime::{Engine, Error, InstanceId, Named};
+use travertine_store::view::{InstanceRow, InstanceState};
 
 use super::{
     call::{Answer, Call, missing},
-    problem::Problem,
+    problem::{Problem, once_done},
 };
 use crate::desk::{Outcome, Refusal, off_the_executor};
 
-/// How it stands with an instance.
+/// How it stands with an instance once something was done with it.
 pub(super) async fn told(call: &Call, instance: InstanceId) -> Result<Answer, Problem> {
-    let look = call.desk.engine().look(instance).await?;
+    let look = once_done(call.desk.engine().look(instance).await)?;
     Ok(Answer::Document(rows::instance(&look.row)))
 }
 
@@ -45,26 +45,13 @@ pub(super) async fn resolve(call: Call) -> Result<Answer, Problem> {
         let detail = format!("instance {instance} has no incident");
         return Err(Refusal::new(Outcome::InvalidState, detail).into());
     }
-    if !variables.is_empty() {
-        engine.set_variables(instance, token, variables).await?;
-    }
-    let retried = if before.state == InstanceState::Halted {
-        let engine = engine.clone();
-        let release = move || match engine.release(instance) {
-            // Someone who has changed its variables has had it tried again.
-            Err(Error::NotHalted(_)) => Ok(1),
-            other => Ok(other.map(|()| 1)?),
-        };
-        off_the_executor(release).await?
+    let retried = if variables.is_empty() {
+        try_again(engine, &before, token).await?
     } else {
-        match engine.retry(instance, token).await {
-            Ok(count) => count,
-            // What was set has let it go on.
-            Err(_) if engine.look(instance).await?.row.incidents == 0 => 1,
-            Err(error) => return Err(error.into()),
-        }
+        engine.set_variables(instance, token, variables).await?;
+        once_done(try_again(engine, &before, token).await)?
     };
-    let look = engine.look(instance).await?;
+    let look = once_done(engine.look(instance).await)?;
     let is_left = look.row.incidents > 0 || look.row.state == InstanceState::Halted;
     let still = is_left.then(|| json::key(look.row.id));
     Ok(Answer::Document(json::object([
@@ -72,6 +59,30 @@ pub(super) async fn resolve(call: Call) -> Result<Answer, Problem> {
         ("still", still.into_iter().collect()),
         ("instance", rows::instance(&look.row)),
     ])))
+}
+
+/// Tries again what has failed in an instance. Answers how much that was.
+async fn try_again(
+    engine: &Engine,
+    before: &InstanceRow,
+    token: Option<TokenId>,
+) -> Result<usize, Problem> {
+    let instance = InstanceId(before.id);
+    if before.state == InstanceState::Halted {
+        let engine = engine.clone();
+        let release = move || match engine.release(instance) {
+            // Someone who has changed its variables has had it tried again.
+            Err(Error::NotHalted(_)) => Ok(1),
+            other => Ok(other.map(|()| 1)?),
+        };
+        return Ok(off_the_executor(release).await?);
+    }
+    match engine.retry(instance, token).await {
+        Ok(count) => Ok(count),
+        // What was set has let it go on.
+        Err(_) if engine.look(instance).await?.row.incidents == 0 => Ok(1),
+        Err(error) => Err(error.into()),
+    }
 }
 
 pub(super) async fn set(call: Call) -> Result<Answer, Problem> {

@@ -1,14 +1,15 @@
 //! Refusals on the wire: `application/problem+json`, with a code that stays as it is.
 
-use axum::{body::Body, response::Response};
-use http::{HeaderValue, header};
-use travertine_runtime::Error;
+use axum::response::Response;
+use http::{HeaderValue, StatusCode, header};
+use travertine_runtime::{Error, RequestOutcome};
 use travertine_value::{Name, Value};
 
-use crate::{
-    c8::rest::status,
-    desk::{Outcome, Refusal},
-};
+use super::call::Answer;
+use crate::{c8::rest::status, desk::Refusal};
+
+/// The type of the answer.
+pub(super) const KIND: &str = "application/problem+json";
 
 /// Why something was not done, with what there is to say about it besides.
 #[derive(Clone, Debug)]
@@ -24,15 +25,19 @@ impl Problem {
         self
     }
 
-    /// Whether nobody knows if it was done.
-    pub(super) fn is_unknown(&self) -> bool {
-        self.refusal.outcome == Outcome::Unknown
+    /// Whether it was done in spite of that.
+    pub(super) fn done(&self) -> RequestOutcome {
+        self.refusal.done
     }
 
-    /// The answer that tells it.
-    pub(super) fn response(&self, path: &str) -> Response {
+    /// The same, of what was asked once something was done.
+    pub(super) fn once_done(self) -> Self {
+        Self { refusal: self.refusal.once_done(), ..self }
+    }
+
+    /// Its status, and the text that tells it.
+    pub(super) fn parts(&self, path: &str) -> (StatusCode, String) {
         let (status, title) = status(self.refusal.outcome);
-        let outcome = if self.is_unknown() { "unknown" } else { "not_done" };
         let retry =
             self.refusal.retry_after.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
         let first = [
@@ -42,7 +47,7 @@ impl Problem {
             ("detail", self.refusal.detail.as_str().into()),
             ("instance", path.into()),
             ("code", self.refusal.code.into()),
-            ("outcome", outcome.into()),
+            ("outcome", self.refusal.done.name().into()),
             ("retry_after_ms", retry.into()),
         ];
         let body: Value = first
@@ -50,10 +55,14 @@ impl Problem {
             .chain(self.more.iter().cloned())
             .map(|(name, value): (&str, Value)| (Name::from(name), value))
             .collect();
-        let mut response = Response::new(Body::from(body.to_json()));
-        *response.status_mut() = status;
+        (status, body.to_json())
+    }
+
+    /// The answer that tells it.
+    pub(super) fn response(&self, path: &str) -> Response {
+        let (status, body) = self.parts(path);
+        let mut response = Answer::whole(status, KIND, body.into());
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(after) = self.refusal.retry_after {
             let seconds = after.as_millis().div_ceil(1_000).max(1);
             if let Ok(seconds) = HeaderValue::from_str(&seconds.to_string()) {
@@ -81,4 +90,9 @@ impl From<Error> for Problem {
         };
         Self { refusal: error.into(), more }
     }
+}
+
+/// What was asked once something was done, and may fail without anybody taking that for not done.
+pub(super) fn once_done<T>(asked: Result<T, impl Into<Problem>>) -> Result<T, Problem> {
+    asked.map_err(|it| it.into().once_done())
 }

@@ -8,7 +8,7 @@ use travertine_value::time;
 
 use super::{
     call::{Answer, Call, known},
-    problem::Problem,
+    problem::{Problem, once_done},
 };
 use crate::desk::Refusal;
 
@@ -87,28 +87,28 @@ pub(super) async fn put(call: Call) -> Result<Answer, Problem> {
     let made = schedule.process(&definition, call.variables("variables")?);
     made.into_future().await?;
     if is_paused && before.is_some() {
-        engine.pause_schedule(&name).await?;
+        once_done(engine.pause_schedule(&name).await)?;
     }
-    let document = documents::schedule(&found(&call).await?, engine);
+    let document = documents::schedule(&once_done(found(&call).await)?, engine);
     Ok(if before.is_none() { Answer::Made(document) } else { Answer::Document(document) })
 }
 
 pub(super) async fn pause(call: Call) -> Result<Answer, Problem> {
     found(&call).await?;
     call.desk.engine().pause_schedule(call.path("schedule")).await?;
-    told(&call).await
+    once_done(told(&call).await)
 }
 
 pub(super) async fn resume(call: Call) -> Result<Answer, Problem> {
     found(&call).await?;
     call.desk.engine().resume_schedule(call.path("schedule")).await?;
-    told(&call).await
+    once_done(told(&call).await)
 }
 
 pub(super) async fn trigger(call: Call) -> Result<Answer, Problem> {
     found(&call).await?;
     call.desk.engine().trigger_schedule(call.path("schedule")).await?;
-    told(&call).await
+    once_done(told(&call).await)
 }
 
 pub(super) async fn remove(call: Call) -> Result<Answer, Problem> {

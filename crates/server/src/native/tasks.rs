@@ -12,7 +12,7 @@ use super::{
     call::{Answer, Call, wrong_field},
     list::{self, Listed},
     operate::told,
-    problem::Problem,
+    problem::{Problem, once_done},
 };
 use crate::desk::{Refusal, Seen, form_of, off_the_executor};
 
@@ -102,7 +102,7 @@ pub(super) async fn form(call: Call) -> Result<Answer, Problem> {
 
 /// The task as it then is; only its name, where what has followed has ended it.
 async fn changed(call: &Call, task: Address) -> Result<Answer, Problem> {
-    Ok(Answer::Document(match found(call, task).await? {
+    Ok(Answer::Document(match once_done(found(call, task).await)? {
         Some(seen) => list::document(&seen),
         None => json::object([("task", task.to_string().into())]),
     }))

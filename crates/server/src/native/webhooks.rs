@@ -6,7 +6,7 @@ use travertine_value::{Name, Value};
 
 use super::{
     call::{Answer, Call},
-    problem::Problem,
+    problem::{Problem, once_done},
 };
 use crate::{
     desk::{Outcome, Refusal},
@@ -75,7 +75,8 @@ pub(super) async fn put(call: Call) -> Result<Answer, Problem> {
     let now = call.desk.engine().feed(None).await?.map(|it| it.positions().to_string());
     let drawn = teller.hooks.put(call.path("webhook"), &wanted, now.as_deref()).map_err(refused)?;
     teller.changed();
-    let mut fields = document(&found(&call)?).as_map().cloned().unwrap_or_default();
+    let found = once_done(found(&call))?;
+    let mut fields = document(&found).as_map().cloned().unwrap_or_default();
     if let Some(secret) = drawn {
         fields.insert("secret".into(), secret.into());
     }
@@ -87,14 +88,14 @@ pub(super) async fn pause(call: Call) -> Result<Answer, Problem> {
     let teller = call.desk.teller()?;
     teller.hooks.pause(call.path("webhook")).map_err(refused)?;
     teller.changed();
-    one(call).await
+    once_done(one(call).await)
 }
 
 pub(super) async fn resume(call: Call) -> Result<Answer, Problem> {
     let teller = call.desk.teller()?;
     teller.hooks.resume(call.path("webhook")).map_err(refused)?;
     teller.changed();
-    one(call).await
+    once_done(one(call).await)
 }
 
 pub(super) async fn remove(call: Call) -> Result<Answer, Problem> {
