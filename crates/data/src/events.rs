@@ -211,6 +211,9 @@ pub fn of_record(record: &Record) -> (&'static str, Fields) {
             ("ends_after", vec![("elements", elements.into())])
         }
         Record::By { who } => ("by", vec![("who", Name::clone(who).into())]),
+        Record::ByBatch { who, batch } => {
+            ("by", vec![("who", Name::clone(who).into()), ("batch", json::key(batch.0))])
+        }
         Record::BeganAs { definition } => {
             ("began_as", vec![("definition", Name::clone(definition).into())])
         }

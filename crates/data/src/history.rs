@@ -163,6 +163,7 @@ fn tell(
         }
         Record::EndsAfter { elements } => (format!("ends after {}", elements.join(", ")), None),
         Record::By { who } => (format!("by {who}"), None),
+        Record::ByBatch { who, batch } => (format!("by {who}, in batch {batch}"), None),
         Record::BeganAs { definition } => (format!("began as {definition}"), None),
         Record::Ended(_) => ("cancelled while it was halted".to_owned(), None),
         // These are about shards, not about instances.

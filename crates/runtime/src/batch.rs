@@ -527,7 +527,7 @@ fn listen(cx: &Context, progress: &Rc<RefCell<Progress>>) {
     let it = Rc::clone(progress);
     cx.on_query("items", move |asked: Items| it.borrow().page(&asked));
     update(cx, "pause", progress, |it, paused| it.batch.paused = paused);
-    update(cx, "cancel", progress, |it, ()| it.batch.cancelled = it.batch.ended.is_none());
+    update(cx, "cancel", progress, |it, ()| it.batch.cancelled |= it.batch.ended.is_none());
     update(cx, "forget", progress, |it, ()| it.is_forgotten = it.batch.ended.is_some());
 }
 

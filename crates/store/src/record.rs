@@ -159,6 +159,13 @@ pub enum Record {
         /// Whom they log in as.
         who: Name,
     },
+    /// The same, where it was a batch that they have begun.
+    ByBatch {
+        /// Whom they log in as.
+        who: Name,
+        /// The batch.
+        batch: InstanceId,
+    },
 }
 
 /// What the starter of an instance says of it, besides its business id.

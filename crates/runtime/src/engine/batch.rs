@@ -5,7 +5,7 @@
 //! something waits behind those few.
 //!
 //! A job that was under way when the process was killed is done again. What of it was done before is found out by
-//! who did it since the job was offered, which is in the log; so nothing is done twice.
+//! what the batch has written into the log since the job was offered; so nothing is done twice.
 
 use std::{
     collections::BTreeSet,
@@ -23,10 +23,7 @@ use tokio::{
 use travertine_kernel::{
     Assignments, Destination, Mapping, Modification, NodeId, Rejection, TokenId, Which,
 };
-use travertine_store::{
-    record::Record,
-    view::{Filter, InstanceRow, InstanceState, Row, Table},
-};
+use travertine_store::view::{Filter, InstanceRow, InstanceState, Row, Table};
 use travertine_value::{Name, Value, typed};
 
 use super::{Engine, Job, Run, Target};
@@ -36,7 +33,7 @@ use crate::{
         self, BATCH, BATCH_MAX, Batch, BatchCause, BatchItem, BatchOutcome, BatchPage, BatchStep,
         BatchWork, Items, Order, Report,
     },
-    request::{Look, Outcome},
+    request::{By, Look, Outcome},
 };
 
 /// How many instances are asked something at once.
@@ -129,7 +126,7 @@ impl Engine {
             engine.work_on_batches()
         };
         self.spawn_blocking(begin).await?;
-        let who = self.by.as_ref().map(ToString::to_string).or(batch.who);
+        let who = self.by.as_ref().map(|it| it.who.to_string()).or(batch.who);
         let batch = Batch { who, ..batch };
         Ok(self.start(batch::call(&batch, &instances)).begin().await?.0)
     }
@@ -354,10 +351,13 @@ async fn work(engine: Engine, job: Job) -> Outcome {
         Some(_) => guard(&engine).await,
         None => None,
     };
-    let who = Name::from(order.who.clone().unwrap_or_else(|| format!("batch {batch}")));
+    let by = match order.who.as_deref() {
+        Some(who) => By { who: who.into(), batch: Some(batch) },
+        None => By { who: format!("batch {batch}").into(), batch: None },
+    };
     let since = engine.inner.batches.takes_over(batch).then_some(order.at);
-    let one =
-        Arc::new(One { engine: engine.by(&who), work: order.work.clone(), who, since, guard });
+    let engine = engine.on_behalf_of(by.clone());
+    let one = Arc::new(One { engine, work: order.work.clone(), by, since, guard });
     let mut others = match &order.work {
         BatchWork::Delete => delete(&one, &order.instances).await,
         _ => each(&one, &order.instances).await,
@@ -416,6 +416,8 @@ async fn delete(one: &Arc<One>, instances: &[u64]) -> Vec<BatchItem> {
     for instance in instances.iter().map(|it| InstanceId(*it)) {
         match one.allowed(instance).await {
             Ok(()) => may.push(instance),
+            // Whoever was killed in the middle of it does not know what it has done.
+            Err(No { outcome: BatchOutcome::Gone, .. }) if one.since.is_some() => {}
             Err(no) => all.push(item(instance, Err(no))),
         }
     }
@@ -427,7 +429,6 @@ async fn delete(one: &Arc<One>, instances: &[u64]) -> Vec<BatchItem> {
         for (instance, deleted) in may.drain(..).zip(deleted) {
             match deleted {
                 Err(error) if error.retry_after().is_some() && tries < TRIES => busy.push(instance),
-                // Whoever was killed in the middle of it does not know what it has done.
                 Err(Error::NoSuchInstance(_)) if one.since.is_some() => {}
                 Err(Error::InUse { .. }) => {
                     let reason = format!("instance {instance} has not ended; cancel it first");
@@ -487,10 +488,10 @@ fn item(instance: InstanceId, outcome: Result<(), No>) -> BatchItem {
 
 /// What is done with one instance.
 struct One {
-    /// It writes down who began the batch.
+    /// It writes down who began the batch, and which one it is.
     engine: Engine,
     work: BatchWork,
-    who: Name,
+    by: By,
     /// Since when this may have been done before, where it may.
     since: Option<Timestamp>,
     guard: Asked,
@@ -503,7 +504,7 @@ impl One {
         let Some(Row::Instance(row)) = self.engine.row(Named::Instance(instance)).await? else {
             return Err(Error::NoSuchInstance(instance).into());
         };
-        guard.may(&self.who, &self.work, &row).map_err(|it| no("forbidden", it))
+        guard.may(&self.by.who, &self.work, &row).map_err(|it| no("forbidden", it))
     }
 
     async fn once(&self, instance: InstanceId) -> Result<(), No> {
@@ -536,15 +537,14 @@ impl One {
     /// Whether it was done before the process was killed.
     async fn was_done(&self, instance: InstanceId) -> Result<bool, No> {
         let Some(since) = self.since else { return Ok(false) };
-        let (engine, who) = (self.engine.clone(), Name::clone(&self.who));
-        let is_ours = move |it: &Record| matches!(it, Record::By { who: it } if *it == who);
+        let (engine, ours) = (self.engine.clone(), self.by.record());
         let history = match aside(move || engine.history(instance)).await {
             // What is forgotten has no history.
             Err(Error::NoSuchInstance(_)) => return Ok(false),
             found => found?,
         };
         let steps = history.steps.iter().rev().take_while(|it| it.at >= since);
-        Ok(steps.flat_map(|it| &it.records).any(is_ours))
+        Ok(steps.flat_map(|it| &it.records).any(|it| *it == ours))
     }
 
     async fn act(&self, instance: InstanceId) -> Result<(), Failed> {

@@ -54,7 +54,6 @@ use std::{
 
 use travertine_func::Functions;
 use travertine_store::Store;
-use travertine_value::Name;
 
 pub use crate::{
     NUMBER,
@@ -89,7 +88,7 @@ pub use worker::{Job, Worker, Workers};
 
 use crate::{
     Definitions, Error,
-    request::{Ask, FlushRequest, FollowRequest},
+    request::{Ask, By, FlushRequest, FollowRequest},
 };
 use activity::Performers;
 use open::Threads;
@@ -117,7 +116,7 @@ pub struct Engine {
     /// What ends when nobody has the engine any more. Its own threads do not keep it open.
     threads: Option<Arc<Threads>>,
     /// Who asks, where that is known.
-    by: Option<Name>,
+    by: Option<By>,
 }
 
 #[derive(Debug)]
@@ -168,7 +167,11 @@ impl Engine {
     /// ```
     #[must_use]
     pub fn by(&self, who: &str) -> Self {
-        Self { by: Some(who.into()), ..self.clone() }
+        self.on_behalf_of(By { who: who.into(), batch: None })
+    }
+
+    fn on_behalf_of(&self, by: By) -> Self {
+        Self { by: Some(by), ..self.clone() }
     }
 
     /// What is deployed.

@@ -7,7 +7,6 @@ use std::sync::{Arc, atomic::Ordering};
 
 use tokio::sync::oneshot;
 use travertine_store::ShardId;
-use travertine_value::Name;
 
 use super::{
     metrics::add,
@@ -17,7 +16,7 @@ use super::{
 };
 use crate::{
     Error, InstanceId,
-    request::{Ask, Caller, Origin, Relay, Reply, ReplyTo, Request, Route},
+    request::{Ask, By, Caller, Origin, Relay, Reply, ReplyTo, Request, Route},
     shard,
 };
 
@@ -26,7 +25,7 @@ use crate::{
 pub(super) struct Router<'a> {
     common: &'a Arc<Common>,
     /// Who asks, where that is known.
-    by: Option<&'a Name>,
+    by: Option<&'a By>,
 }
 
 impl<'a> Router<'a> {
@@ -35,7 +34,7 @@ impl<'a> Router<'a> {
     }
 
     /// For somebody who asks.
-    pub(super) fn by(self, by: Option<&'a Name>) -> Self {
+    pub(super) fn by(self, by: Option<&'a By>) -> Self {
         Self { by, ..self }
     }
 

@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 use travertine_kernel::{
     Assignments, Command, Mapping, Migration, Reach, Reason, TokenId, plan::WorkKind,
 };
-use travertine_store::{Seq, view::Table};
+use travertine_store::{Seq, record::Record, view::Table};
 use travertine_value::{Name, Value};
 
 pub use answer::{Description, Glance, Look, Outcome};
@@ -311,8 +311,28 @@ pub enum ReplyTo {
 pub struct Caller {
     sender: Option<oneshot::Sender<Result<Reply, Error>>>,
     has_begun: bool,
-    /// Whom they log in as, where that is known.
-    by: Option<Name>,
+    /// Who that is, where it is known.
+    by: Option<By>,
+}
+
+/// Somebody who is known by name. What they ask for is written down with that.
+#[derive(Clone, Debug)]
+pub(crate) struct By {
+    /// Whom they log in as.
+    pub(crate) who: Name,
+    /// The batch that asks for them.
+    pub(crate) batch: Option<InstanceId>,
+}
+
+impl By {
+    /// What is written down.
+    pub(crate) fn record(&self) -> Record {
+        let who = Name::clone(&self.who);
+        match self.batch {
+            None => Record::By { who },
+            Some(batch) => Record::ByBatch { who, batch },
+        }
+    }
 }
 
 impl Caller {
@@ -353,8 +373,8 @@ impl ReplyTo {
         Self::caller_by(None)
     }
 
-    /// A caller in this process, and where it is told; whom they log in as, where that is known.
-    pub(crate) fn caller_by(by: Option<Name>) -> (Self, oneshot::Receiver<Result<Reply, Error>>) {
+    /// A caller in this process, and where it is told; who that is, where it is known.
+    pub(crate) fn caller_by(by: Option<By>) -> (Self, oneshot::Receiver<Result<Reply, Error>>) {
         let (sender, receiver) = oneshot::channel();
         (Self::Caller(Caller { sender: Some(sender), has_begun: false, by }), receiver)
     }
@@ -368,8 +388,8 @@ impl ReplyTo {
         }
     }
 
-    /// A shard begins with the request. Answers whom the caller logs in as, where that is known.
-    pub(crate) fn begin(&mut self) -> Option<Name> {
+    /// A shard begins with the request. Answers who the caller is, where that is known.
+    pub(crate) fn begin(&mut self) -> Option<By> {
         let Self::Caller(caller) = self else { return None };
         caller.has_begun = true;
         caller.by.take()

@@ -317,7 +317,7 @@ impl Shard {
         let id = live.id;
         let (mut by, mut moved) = (None, false);
         for record in records {
-            if let Record::By { who } = record {
+            if let Record::By { who } | Record::ByBatch { who, .. } = record {
                 by = Some(who);
             } else if let Record::Migrated { definition: key } = record {
                 // What happened with that is about elements of what it runs from then on.

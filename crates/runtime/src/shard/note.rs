@@ -243,6 +243,7 @@ impl Live {
             | Record::Recognised { .. }
             | Record::Numbered { .. }
             | Record::By { .. }
+            | Record::ByBatch { .. }
             | Record::Subscribed(_)
             | Record::Unsubscribed { .. }
             | Record::Noted { .. }

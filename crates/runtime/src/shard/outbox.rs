@@ -12,13 +12,11 @@ use travertine_store::{
     record::{Letter, Record},
 };
 
-use travertine_value::Name;
-
 use super::{Ended, Watcher, settings::Settings};
 use crate::{
     Error, InstanceId, Timestamp,
     board::{Board, Handing, Offer},
-    request::{Reply, ReplyTo},
+    request::{By, Reply, ReplyTo},
     wakes,
 };
 
@@ -34,7 +32,7 @@ pub(super) struct Outbox {
     /// The last entry that was written, or is about to be.
     pub(super) seq: Seq,
     /// Who has asked for what becomes true of instances now, where that is known.
-    pub(super) by: Option<Name>,
+    pub(super) by: Option<By>,
     entries: Vec<Entry>,
     bytes: usize,
     sent: Vec<Mail>,
@@ -194,7 +192,7 @@ impl Outbox {
         self.scratch.clear();
         let encoded = match &self.by {
             None => encode_records(records, &mut self.scratch),
-            Some(who) => encode_records_by(records, who, &mut self.scratch),
+            Some(by) => encode_records_by(records, &by.record(), &mut self.scratch),
         };
         if let Err(error) = encoded {
             panic!("what has happened cannot be stored: {error}");

@@ -82,7 +82,7 @@ impl Shard {
         let root = (live.created.depth > 0).then(|| live.root());
         let calls = live.calls.len();
         step("note");
-        live.note(self.now, &events, self.outbox.by.as_ref());
+        live.note(self.now, &events, self.outbox.by.as_ref().map(|it| &it.who));
         self.agenda.events += events.len() as u64 + 1;
         for record in &more {
             live.learn(record);

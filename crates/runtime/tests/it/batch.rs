@@ -162,12 +162,16 @@ fn a_batch_can_be_paused_and_resumed_across_restarts_and_ended_early() {
     assert_eq!(rows(&world, InstanceState::Running), 1);
     world.restart();
     assert_eq!(state(world.engine(), batch).done, 300, "it can be asked about when it is over");
+    let late = block_on(world.engine().cancel_batch(batch)).unwrap();
+    assert!(!late.cancelled, "it was over by itself");
 
     let paused = Batch { paused: true, ..Batch::new(BatchWork::Cancel) };
     let second = begin(world.engine(), paused, later.clone());
     let cancelled = block_on(world.engine().cancel_batch(second)).unwrap();
     assert!(cancelled.cancelled);
     over(world.engine(), second);
+    let again = block_on(world.engine().cancel_batch(second)).unwrap();
+    assert!(again.cancelled, "it was ended once");
     assert_eq!(codes(world.engine(), second, BatchOutcome::Skipped), [(later[0].0, String::new())]);
     assert_eq!(rows(&world, InstanceState::Running), 1);
 }
@@ -192,28 +196,22 @@ impl BatchGuard for Holding {
     }
 }
 
-/// Restarts an engine in the middle of a job. Whether it was interrupted, which it is not where the rest of the job is
-/// quicker than the end of the engine.
-fn is_interrupted(work: &BatchWork) -> bool {
-    let mut world = world();
-    let all = started(&world, 64);
+/// Restarts an engine in the middle of a job of ann's, after something else has happened. Answers with the batch and
+/// whether it was interrupted, which it is not where the rest of the job is quicker than the end of the engine.
+fn restarted(
+    world: &mut World,
+    work: &BatchWork,
+    all: &[InstanceId],
+    meanwhile: impl FnOnce(&Engine, InstanceId),
+) -> (InstanceId, bool) {
     let (comes, came) = mpsc::channel();
     let (go, goes) = mpsc::channel::<()>();
     let guard = Holding { at: all[40], comes, goes: Mutex::new(goes) };
     world.engine().guard_batches(Some(Arc::new(guard)));
     let ann = world.engine().by("ann");
-    let batch = begin(&ann, Batch::new(work.clone()), all.clone());
+    let batch = begin(&ann, Batch::new(work.clone()), all.to_vec());
     came.recv().expect("it comes to the instance");
-    let touched = || {
-        let history = |it: &InstanceId| world.engine().history(*it).expect("it is there");
-        let by = Record::By { who: "ann".into() };
-        let is_ours =
-            |it: &&InstanceId| history(it).steps.iter().any(|it| it.records.contains(&by));
-        all.iter().filter(is_ours).count()
-    };
-    // Those before it are asked for, and done soon.
-    within_now(|| touched() >= 20);
-    assert!(touched() < 64, "some are left");
+    meanwhile(&ann, batch);
     drop(ann);
     let shuts = std::thread::scope(|scope| {
         let restarts = scope.spawn(|| world.restart());
@@ -222,16 +220,37 @@ fn is_interrupted(work: &BatchWork) -> bool {
         restarts.join()
     });
     shuts.expect("it is opened again");
-    let is_interrupted = state(world.engine(), batch).seen == 0;
+    (batch, state(world.engine(), batch).seen == 0)
+}
+
+/// How often a batch of ann's has done something with an instance.
+fn done_by(engine: &Engine, batch: InstanceId, instance: InstanceId) -> usize {
+    let by = Record::ByBatch { who: "ann".into(), batch };
+    let history = engine.history(instance).expect("it is there");
+    history.steps.iter().flat_map(|it| &it.records).filter(|it| **it == by).count()
+}
+
+/// Whether a job was interrupted, after which all of it was done once.
+fn is_interrupted(work: &BatchWork) -> bool {
+    let mut world = world();
+    let all = started(&world, 64);
+    let meanwhile = |ann: &Engine, batch: InstanceId| {
+        let touched = || all.iter().filter(|it| done_by(ann, batch, **it) > 0).count();
+        // Those before it are asked for, and done soon.
+        within_now(|| touched() >= 20);
+        assert!(touched() < 64, "some are left");
+        for id in &all {
+            // What has ended takes no more.
+            drop(ann.set_variables(*id, None, vars(&[("seen", 1.into())])).wait());
+        }
+    };
+    let (batch, is_interrupted) = restarted(&mut world, work, &all, meanwhile);
     // Nobody may do anything before it is said who says so.
     world.engine().guard_batches(None);
     let found = over(world.engine(), batch);
     assert_eq!((found.done, found.refused, found.gone), (64, 0, 0), "{work:?}");
-    for id in &all {
-        let history = world.engine().history(*id).expect("it is there");
-        let records = history.steps.iter().flat_map(|it| &it.records);
-        let by = Record::By { who: "ann".into() };
-        assert_eq!(records.filter(|it| **it == by).count(), 1, "{work:?} of {id}");
+    for id in all {
+        assert_eq!(done_by(world.engine(), batch, id), 1, "{work:?} of {id}");
     }
     world.check();
     is_interrupted
@@ -247,6 +266,40 @@ fn what_was_done_when_a_job_was_interrupted_is_not_done_again() {
     for work in works {
         assert!((0..50).any(|_| is_interrupted(&work)), "{work:?} was never interrupted");
     }
+}
+
+/// Whether a job that deletes was interrupted, after which nothing counts as gone that may have gone with it.
+fn is_deleting_interrupted() -> bool {
+    let mut world = world();
+    let all = started(&world, 64);
+    for id in &all {
+        world.engine().cancel(*id).wait().expect("it runs");
+    }
+    let some =
+        |ann: &Engine, _| all[..10].iter().for_each(|it| ann.delete(*it).expect("it has ended"));
+    let (batch, is_interrupted) = restarted(&mut world, &BatchWork::Delete, &all, some);
+    world.engine().guard_batches(Some(Arc::new(Anybody)));
+    let found = over(world.engine(), batch);
+    if is_interrupted {
+        assert_eq!((found.done, found.refused, found.gone), (64, 0, 0));
+    }
+    assert_eq!(rows(&world, InstanceState::Cancelled), 0);
+    is_interrupted
+}
+
+/// Lets everybody do everything.
+#[derive(Debug)]
+struct Anybody;
+
+impl BatchGuard for Anybody {
+    fn may(&self, _: &str, _: &BatchWork, _: &InstanceRow) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_was_deleted_when_a_job_was_interrupted_is_done() {
+    assert!((0..50).any(|_| is_deleting_interrupted()), "it was never interrupted");
 }
 
 /// Lets those pass whose variable says so.

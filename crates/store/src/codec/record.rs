@@ -1,7 +1,5 @@
 //! Records, letters and what else a shard stores as bytes.
 
-use travertine_value::Name;
-
 use super::{
     DecodeError, EncodeError, append,
     v1::{
@@ -32,10 +30,10 @@ stored!(
 /// Appends what an entry tells, and at its end who has asked for that.
 pub fn encode_records_by(
     records: &[Record],
-    who: &Name,
+    by: &Record,
     bytes: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
-    append(&v1::record::RecordsBy(records, &Record::By { who: Name::clone(who) }), bytes)
+    append(&v1::record::RecordsBy(records, by), bytes)
 }
 
 stored!(

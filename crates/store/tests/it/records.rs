@@ -243,6 +243,10 @@ fn by() -> Vec<Record> {
     vec![Record::Resumed, Record::By { who: "ann@example.com".into() }]
 }
 
+fn by_batch() -> Vec<Record> {
+    vec![Record::Suspended, Record::ByBatch { who: "ann".into(), batch: InstanceId(300) }]
+}
+
 fn snapshot() -> Snapshot {
     Snapshot {
         created: created(),
@@ -287,8 +291,9 @@ fn whatever_is_stored_is_what_it_was() {
     check("ends-after", ends_after(), |it, bytes| encode_records(it, bytes), decode_records);
     check("by", by(), |it, bytes| encode_records(it, bytes), decode_records);
     let mut alone = Vec::new();
-    encode_records_by(&[Record::Resumed], &"ann@example.com".into(), &mut alone).unwrap();
+    encode_records_by(&by()[..1], &by()[1], &mut alone).unwrap();
     assert_eq!(decode_records(&alone).unwrap(), by());
+    check("by-batch", by_batch(), |it, bytes| encode_records(it, bytes), decode_records);
     check("held", held(), encode_held, decode_held);
     check("shard", shard(), encode_shard, decode_shard);
     check("snapshot", snapshot(), encode_snapshot, decode_snapshot);
@@ -315,8 +320,13 @@ fn the_samples_have_entries_and_mails_of_every_kind() {
         ending: Ending::Cancelled,
         variables: Vec::new(),
     }));
-    let added =
-        addressed().into_iter().chain(labelled()).chain(ends_after()).chain(by()).chain(numbered());
+    let added = addressed()
+        .into_iter()
+        .chain(labelled())
+        .chain(ends_after())
+        .chain(by())
+        .chain(by_batch())
+        .chain(numbered());
     let some = records().into_iter().chain(added).chain([ended]);
     assert_eq!(some.map(|it| kind_of(&it)).collect::<BTreeSet<_>>(), all);
     let all: BTreeSet<u8> =

@@ -84,6 +84,7 @@ impl Journal {
                 | Record::BeganAs { .. }
                 | Record::Labelled(_)
                 | Record::By { .. }
+                | Record::ByBatch { .. }
                 | Record::EndsAfter { .. }
                 | Record::Ended(_) => {}
             }

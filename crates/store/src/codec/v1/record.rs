@@ -97,6 +97,7 @@ mirror!(enum Record {
     Numbered { messages: u64 },
     EndsAfter { elements: Vec<Name> },
     By { who: Name },
+    ByBatch { who: Name, batch: Instance },
 });
 
 mirror!(
