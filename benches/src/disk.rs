@@ -10,7 +10,7 @@ use std::{
 };
 
 use travertine_runtime::{Engine, Timestamp};
-use travertine_store::{Batch, Entry, InstanceId, ShardId, SqliteStore, Store as _, sqlite};
+use travertine_store::{Batch, Claim, Entry, InstanceId, ShardId, SqliteStore, Store, sqlite};
 
 /// What came of measuring.
 pub type Outcome<T = ()> = Result<T, Box<dyn StdError>>;
@@ -118,6 +118,13 @@ pub fn settle(engine: &Engine) -> Outcome {
         limit: 1,
     })?;
     Ok(())
+}
+
+/// Throws the views of a store away that nobody has open, so that they are made again.
+pub fn reset_views(store: &dyn Store) -> Outcome {
+    let take = |it| store.take(ShardId(it), "a benchmark");
+    let claims: Vec<Claim> = (0..store.shards()).map(take).collect::<Result<_, _>>()?;
+    Ok(store.reset_views(&claims)?)
 }
 
 /// The memory that this process has, in bytes.

@@ -15,7 +15,8 @@ use std::{
 };
 
 use travertine_benches::disk::{
-    Outcome, is_wanted, measure, median, rate, raw, resident, say, scaled, settle, shards,
+    Outcome, is_wanted, measure, median, rate, raw, reset_views, resident, say, scaled, settle,
+    shards,
 };
 use travertine_kernel::WaitId;
 use travertine_runtime::{
@@ -295,7 +296,7 @@ fn recovery(dir: &Path) -> Outcome {
     ));
     let store = Arc::clone(engine.store());
     engine.shutdown()?;
-    store.reset_views()?;
+    reset_views(&*store)?;
     drop(store);
     let began = Instant::now();
     let engine = Engine::open_with(&place, Options { shards: 1, ..Options::default() })?;

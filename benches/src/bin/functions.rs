@@ -19,7 +19,7 @@ use std::{
 
 use tokio::runtime::Runtime;
 use travertine_benches::disk::{
-    Outcome, is_wanted, measure, median, raw, resident, say, scaled, settle, shards,
+    Outcome, is_wanted, measure, median, raw, reset_views, resident, say, scaled, settle, shards,
 };
 use travertine_func::{
     Activity, ActivityDefinition, ActivityOptions, Functions, Workflow, WorkflowDefinition,
@@ -217,7 +217,7 @@ fn sleeping(dir: &Path) -> Outcome {
     say(&format!("  opened again in {took:.1} s, {found} timers, {memory} bytes of memory each"));
     let store = Arc::clone(engine.store());
     engine.shutdown()?;
-    store.reset_views()?;
+    reset_views(&*store)?;
     drop(store);
     let began = Instant::now();
     let engine = open(&place)?;

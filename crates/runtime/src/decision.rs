@@ -6,7 +6,7 @@ use travertine_dmn::{Definitions as Decided, Diagnostic, Outline, OutlinedDecisi
 use travertine_kernel::{Failure, FailureKind, NodeId, Rule, Rules};
 use travertine_value::{Name, Program};
 
-use crate::{Definition, Definitions, DeployedKind, definition::Versioned};
+use crate::{Definition, DefinitionKey, Definitions, DeployedKind, definition::Versioned};
 
 /// A version of a decision, which business rule tasks make.
 ///
@@ -23,7 +23,7 @@ use crate::{Definition, Definitions, DeployedKind, definition::Versioned};
 pub struct DecisionDefinition {
     /// Its number, by which it can be removed; 0 where the store is older than decisions with versions.
     #[doc(hidden)] // People say id and version.
-    pub key: u64,
+    pub key: DefinitionKey,
     /// Its id, shared by all versions.
     pub id: Name,
     /// What its author calls the version.
@@ -96,7 +96,7 @@ impl DecisionDefinition {
 
 /// A version of a decision, apart from what it says.
 pub(crate) struct Partly {
-    pub(crate) key: u64,
+    pub(crate) key: DefinitionKey,
     pub(crate) id: Name,
     pub(crate) tag: Option<Name>,
     pub(crate) version: u32,
@@ -104,7 +104,12 @@ pub(crate) struct Partly {
 }
 
 impl Partly {
-    pub(crate) fn of(deployment: u64, version: u32, key: u64, named: &OutlinedDecision) -> Self {
+    pub(crate) fn of(
+        deployment: u64,
+        version: u32,
+        key: DefinitionKey,
+        named: &OutlinedDecision,
+    ) -> Self {
         let OutlinedDecision { id, tag, .. } = named;
         Self { key, id: Name::clone(id), tag: tag.clone(), version, deployment }
     }
@@ -129,7 +134,7 @@ impl Versioned for DecisionDefinition {
         self.deployment
     }
 
-    fn key(&self) -> u64 {
+    fn key(&self) -> DefinitionKey {
         self.key
     }
 }
@@ -270,7 +275,7 @@ impl Rules for RulesFor<'_> {
     fn form(&self, id: &str, binding: Option<&str>) -> Option<u64> {
         let Self { definitions, maker, .. } = self;
         let found = definitions.bound_deployed(DeployedKind::Form, id, binding, maker.deployment);
-        found.map(|it| it.key)
+        found.map(|it| it.key.0)
     }
 
     fn ends_after(&self) -> &[NodeId] {

@@ -15,7 +15,7 @@ use travertine_value::{Map, Name, Program, Value, time};
 use travertine_store::{Deployed as Stored, DeployedAs};
 
 use crate::{
-    DecisionDefinition, Deployed, DeployedKind, Error, Message, Timestamp,
+    DecisionDefinition, DefinitionKey, Deployed, DeployedKind, Error, Message, Timestamp,
     decision::{DecisionModel, DmnFile, Partly, RulesFor},
     deployed::{Versions, add_version},
     message::PROCESS,
@@ -34,7 +34,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// Its number, by which instances know it.
-    pub key: u64,
+    pub key: DefinitionKey,
     /// Its id, shared by all versions.
     pub id: Name,
     /// What its author calls the version.
@@ -167,30 +167,30 @@ pub enum StartOn {
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     versions: BTreeMap<Name, Versions<Definition>>,
-    by_key: BTreeMap<u64, Arc<Definition>>,
+    by_key: BTreeMap<DefinitionKey, Arc<Definition>>,
     /// Which processes have a message of their own, by its name: see [`Definitions::hearing`].
     hearing: BTreeMap<Name, BTreeSet<Name>>,
     /// Everything, whatever it is.
-    deployed: BTreeMap<u64, Arc<Deployed>>,
+    deployed: BTreeMap<DefinitionKey, Arc<Deployed>>,
     /// The same by what it is and its id.
     by_id: BTreeMap<(DeployedKind, Name), Versions<Deployed>>,
     /// The keys of what nothing comes to use any more.
-    retired: BTreeSet<u64>,
+    retired: BTreeSet<DefinitionKey>,
     /// The greatest number of a deployment.
     deployments: u64,
     /// The greatest key, of what was removed too.
-    keys: u64,
+    keys: DefinitionKey,
     /// The one that is about to be removed.
-    leaving: Option<u64>,
+    leaving: Option<DefinitionKey>,
     decisions: BTreeMap<Name, Versions<DecisionDefinition>>,
     /// The DMN files with the numbers of their deployments, oldest first: what others may import.
     decision_files: Vec<(u64, Arc<DmnFile>)>,
     /// What decision requirements graphs are made of, by their keys.
-    graphs: BTreeMap<u64, Arc<DecisionModel>>,
+    graphs: BTreeMap<DefinitionKey, Arc<DecisionModel>>,
     /// The versions that were removed, and the deployments that they came with, by the ids that a store knows.
     removed: BTreeMap<Name, Vec<(u32, u64)>>,
     /// Why versions that are deployed cannot be read, by their keys.
-    unreadable: BTreeMap<u64, Arc<str>>,
+    unreadable: BTreeMap<DefinitionKey, Arc<str>>,
     /// How long a script may take, in milliseconds, where that is not what plans say.
     script_ms_max: Option<u64>,
 }
@@ -200,7 +200,7 @@ pub(crate) trait Versioned {
     fn version(&self) -> u32;
     fn tag(&self) -> Option<&str>;
     fn deployment(&self) -> u64;
-    fn key(&self) -> u64;
+    fn key(&self) -> DefinitionKey;
 }
 
 impl Versioned for Definition {
@@ -216,7 +216,7 @@ impl Versioned for Definition {
         self.deployment
     }
 
-    fn key(&self) -> u64 {
+    fn key(&self) -> DefinitionKey {
         self.key
     }
 }
@@ -227,7 +227,7 @@ impl Versioned for Definition {
 fn bound<'a, T: Versioned>(
     versions: &'a [Arc<T>],
     removed: &[(u32, u64)],
-    retired: &BTreeSet<u64>,
+    retired: &BTreeSet<DefinitionKey>,
     binding: Option<&str>,
     deployment: u64,
 ) -> Option<&'a Arc<T>> {
@@ -296,7 +296,7 @@ impl Definitions {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn is_retired(&self, key: u64) -> bool {
+    pub fn is_retired(&self, key: DefinitionKey) -> bool {
         !self.retired.is_empty() && self.retired.contains(&key)
     }
 
@@ -316,14 +316,14 @@ impl Definitions {
     /// The deployed thing with that key.
     ///
     /// ```no_run
-    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::{DefinitionKey, Engine, Error};
     /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// if let Some(it) = engine.definitions().deployed_as(7) {
+    /// if let Some(it) = engine.definitions().deployed_as(DefinitionKey(7)) {
     ///     println!("{} {} version {}", it.kind.name(), it.id, it.version);
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn deployed_as(&self, key: u64) -> Option<&Arc<Deployed>> {
+    pub fn deployed_as(&self, key: DefinitionKey) -> Option<&Arc<Deployed>> {
         self.deployed.get(&key)
     }
 
@@ -388,7 +388,7 @@ impl Definitions {
     }
 
     /// The greatest key that was ever given.
-    pub(crate) fn last_key(&self) -> u64 {
+    pub(crate) fn last_key(&self) -> DefinitionKey {
         self.keys
     }
 
@@ -414,7 +414,7 @@ impl Definitions {
     }
 
     /// Keeps what a decision requirements graph is made of.
-    pub(crate) fn keep_model(&mut self, key: u64, model: &Arc<DecisionModel>) {
+    pub(crate) fn keep_model(&mut self, key: DefinitionKey, model: &Arc<DecisionModel>) {
         self.graphs.insert(key, Arc::clone(model));
     }
 
@@ -453,7 +453,7 @@ impl Definitions {
     }
 
     /// Nothing comes to use these any more.
-    pub(crate) fn retire(&mut self, keys: &[u64]) {
+    pub(crate) fn retire(&mut self, keys: &[DefinitionKey]) {
         for key in keys {
             let Some(known) = self.deployed.get_mut(key) else { continue };
             self.retired.insert(*key);
@@ -467,7 +467,7 @@ impl Definitions {
     }
 
     /// Takes out what was removed from the store.
-    pub(crate) fn remove(&mut self, key: u64) {
+    pub(crate) fn remove(&mut self, key: DefinitionKey) {
         self.retired.remove(&key);
         self.graphs.remove(&key);
         let Some(gone) = self.deployed.remove(&key) else { return };
@@ -501,12 +501,12 @@ impl Definitions {
     /// assert_eq!(definitions.get(key).map(|it| &*it.id), Some("order"));
     /// # Ok(()) }
     /// ```
-    pub fn get(&self, key: u64) -> Option<&Arc<Definition>> {
+    pub fn get(&self, key: DefinitionKey) -> Option<&Arc<Definition>> {
         self.by_key.get(&key)
     }
 
     /// Whether that is the latest version of its definition.
-    pub(crate) fn is_latest(&self, key: u64) -> bool {
+    pub(crate) fn is_latest(&self, key: DefinitionKey) -> bool {
         let definition = self.get(key);
         definition.is_some_and(|it| self.find(&it.id).is_some_and(|it| it.key == key))
     }
@@ -518,12 +518,12 @@ impl Definitions {
     }
 
     /// Whether that one is about to be removed.
-    pub(crate) fn is_leaving(&self, key: u64) -> bool {
+    pub(crate) fn is_leaving(&self, key: DefinitionKey) -> bool {
         self.leaving == Some(key)
     }
 
     /// The same definitions, but nothing more comes to run this one.
-    pub(crate) fn leaving(&self, key: u64) -> Self {
+    pub(crate) fn leaving(&self, key: DefinitionKey) -> Self {
         Self { leaving: Some(key), ..self.clone() }
     }
 
@@ -554,12 +554,12 @@ impl Definitions {
     }
 
     /// A version that is deployed cannot be read.
-    pub(crate) fn note_unreadable(&mut self, key: u64, why: &str) {
+    pub(crate) fn note_unreadable(&mut self, key: DefinitionKey, why: &str) {
         self.unreadable.insert(key, Arc::from(why));
     }
 
     /// Why the version of that key cannot be read, where it is deployed and cannot.
-    pub(crate) fn why_unreadable(&self, key: u64) -> Option<&str> {
+    pub(crate) fn why_unreadable(&self, key: DefinitionKey) -> Option<&str> {
         self.unreadable.get(&key).map(|it| &**it)
     }
 
@@ -704,7 +704,13 @@ impl Definitions {
     }
 
     /// Takes note of a version that is not there any more.
-    pub(crate) fn note_removed(&mut self, id: &Name, version: u32, deployment: u64, key: u64) {
+    pub(crate) fn note_removed(
+        &mut self,
+        id: &Name,
+        version: u32,
+        deployment: u64,
+        key: DefinitionKey,
+    ) {
         self.keys = self.keys.max(key);
         self.removed.entry(Name::clone(id)).or_default().push((version, deployment));
     }
@@ -736,7 +742,7 @@ impl Definitions {
                     all.push(Arc::clone(same));
                     continue;
                 }
-                let (version, key) = (self.next_decision(&named.id), self.keys + 1);
+                let (version, key) = (self.next_decision(&named.id), self.keys.next());
                 let added = Partly::of(deployment, version, key, named).with(model);
                 let added = Arc::new(added);
                 self.insert_decision(Arc::clone(&added));
@@ -789,7 +795,7 @@ impl Definitions {
         let mut keys = Vec::new();
         for (id, plan, starts) in added {
             let version = self.versions(&id).last().map_or(1, |it| it.version + 1);
-            let key = self.keys + 1;
+            let key = self.keys.next();
             keys.push(key);
             self.insert(Definition {
                 key,
@@ -806,7 +812,11 @@ impl Definitions {
 }
 
 /// Takes out the version with that key.
-fn drop_version<K: Ord, T: Versioned>(all: &mut BTreeMap<K, Versions<T>>, of: &K, key: u64) {
+fn drop_version<K: Ord, T: Versioned>(
+    all: &mut BTreeMap<K, Versions<T>>,
+    of: &K,
+    key: DefinitionKey,
+) {
     let Some(versions) = all.get_mut(of) else { return };
     Arc::make_mut(versions).retain(|it| it.key() != key);
     if versions.is_empty() {

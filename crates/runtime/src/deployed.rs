@@ -5,7 +5,7 @@ use std::sync::Arc;
 use travertine_store::DeployedAs;
 use travertine_value::Name;
 
-use crate::{Named, Timestamp, definition::Versioned};
+use crate::{DefinitionKey, Named, Timestamp, definition::Versioned};
 
 /// A version of something that was deployed, apart from what is in it.
 ///
@@ -22,7 +22,7 @@ use crate::{Named, Timestamp, definition::Versioned};
 #[non_exhaustive]
 pub struct Deployed {
     /// Its number. All kinds of things share one series of numbers, and none is used twice.
-    pub key: u64,
+    pub key: DefinitionKey,
     /// What it is.
     pub kind: DeployedKind,
     /// Its id, shared by all versions.
@@ -40,7 +40,7 @@ pub struct Deployed {
     /// When.
     pub at: Timestamp,
     /// Of a decision: the key of the decision requirements graph that it is part of.
-    pub requirements: Option<u64>,
+    pub requirements: Option<DefinitionKey>,
     /// Whether nothing comes to use it any more.
     pub retired: bool,
 }
@@ -145,7 +145,7 @@ impl Versioned for Deployed {
         self.deployment
     }
 
-    fn key(&self) -> u64 {
+    fn key(&self) -> DefinitionKey {
         self.key
     }
 }

@@ -15,7 +15,7 @@ use std::{fmt, str::FromStr};
 
 use travertine_kernel::WaitId;
 
-use crate::{Address, InstanceId};
+use crate::{Address, DefinitionKey, InstanceId};
 
 /// Bits below the kind.
 const BITS: u32 = 59;
@@ -51,17 +51,17 @@ pub enum Named {
     /// A deployment.
     Deployment(u64),
     /// A version of a process or of a function.
-    Definition(u64),
+    Definition(DefinitionKey),
     /// A version of a decision.
-    Decision(u64),
+    Decision(DefinitionKey),
     /// A version of a decision requirements graph.
-    DecisionRequirements(u64),
+    DecisionRequirements(DefinitionKey),
     /// A version of a form.
-    Form(u64),
+    Form(DefinitionKey),
     /// A version of a file that is deployed as it is.
-    Resource(u64),
+    Resource(DefinitionKey),
     /// A start event that waits for something: the number of its definition, and which of its elements.
-    StartEvent(u64, u64),
+    StartEvent(DefinitionKey, u64),
 }
 
 /// A number for anything that can be named: positive, never used twice, the same as long as the thing
@@ -124,14 +124,14 @@ impl Key {
             Named::Evaluation(instance, number) => (kind::EVALUATION, inner(instance, number)?),
             Named::Message(number) => (kind::MESSAGE, whole(number)?),
             Named::Deployment(number) => (kind::DEPLOYMENT, whole(number)?),
-            Named::Definition(number) => (kind::DEFINITION, whole(number)?),
-            Named::Decision(number) => (kind::DECISION, whole(number)?),
-            Named::DecisionRequirements(number) => (kind::DECISION_REQUIREMENTS, whole(number)?),
-            Named::Form(number) => (kind::FORM, whole(number)?),
-            Named::Resource(number) => (kind::RESOURCE, whole(number)?),
+            Named::Definition(it) => (kind::DEFINITION, whole(it.0)?),
+            Named::Decision(it) => (kind::DECISION, whole(it.0)?),
+            Named::DecisionRequirements(it) => (kind::DECISION_REQUIREMENTS, whole(it.0)?),
+            Named::Form(it) => (kind::FORM, whole(it.0)?),
+            Named::Resource(it) => (kind::RESOURCE, whole(it.0)?),
             // Packed as what is in an instance.
             Named::StartEvent(definition, number) => {
-                (kind::START_EVENT, inner(InstanceId(definition), number)?)
+                (kind::START_EVENT, inner(InstanceId(definition.0), number)?)
             }
         };
         let number = i64::try_from(kind << BITS | rest).ok()?;
@@ -159,13 +159,13 @@ impl Key {
             kind::EVALUATION => pair().map(|(instance, it)| Named::Evaluation(instance, it))?,
             kind::MESSAGE => Named::Message(rest),
             kind::DEPLOYMENT => Named::Deployment(rest),
-            kind::DEFINITION => Named::Definition(rest),
-            kind::DECISION => Named::Decision(rest),
-            kind::DECISION_REQUIREMENTS => Named::DecisionRequirements(rest),
-            kind::FORM => Named::Form(rest),
-            kind::RESOURCE => Named::Resource(rest),
+            kind::DEFINITION => Named::Definition(DefinitionKey(rest)),
+            kind::DECISION => Named::Decision(DefinitionKey(rest)),
+            kind::DECISION_REQUIREMENTS => Named::DecisionRequirements(DefinitionKey(rest)),
+            kind::FORM => Named::Form(DefinitionKey(rest)),
+            kind::RESOURCE => Named::Resource(DefinitionKey(rest)),
             kind::START_EVENT => {
-                pair().map(|(definition, it)| Named::StartEvent(definition.0, it))?
+                pair().map(|(definition, it)| Named::StartEvent(DefinitionKey(definition.0), it))?
             }
             _ => return None,
         })
@@ -174,9 +174,10 @@ impl Key {
     /// What it is of.
     ///
     /// ```
-    /// # use travertine_runtime::{Key, Named};
-    /// let key = Key::of(Named::Definition(3)).expect("it fits");
-    /// assert_eq!(key.named(), Named::Definition(3));
+    /// # use travertine_runtime::{DefinitionKey, Key, Named};
+    /// let order = Named::Definition(DefinitionKey(3));
+    /// let key = Key::of(order).expect("it fits");
+    /// assert_eq!(key.named(), order);
     /// ```
     pub fn named(self) -> Named {
         Self::read(self.0).expect("a key is of something")
@@ -250,8 +251,8 @@ impl Named {
     /// What kind of thing it is, in words.
     ///
     /// ```
-    /// # use travertine_runtime::Named;
-    /// assert_eq!(Named::Form(4).what(), "form");
+    /// # use travertine_runtime::{DefinitionKey, Named};
+    /// assert_eq!(Named::Form(DefinitionKey(4)).what(), "form");
     /// ```
     pub fn what(self) -> &'static str {
         match self {
@@ -291,11 +292,11 @@ impl fmt::Display for Named {
             Self::Instance(InstanceId(number))
             | Self::Message(number)
             | Self::Deployment(number)
-            | Self::Definition(number)
-            | Self::Decision(number)
-            | Self::DecisionRequirements(number)
-            | Self::Form(number)
-            | Self::Resource(number) => write!(f, "{what} {number}"),
+            | Self::Definition(DefinitionKey(number))
+            | Self::Decision(DefinitionKey(number))
+            | Self::DecisionRequirements(DefinitionKey(number))
+            | Self::Form(DefinitionKey(number))
+            | Self::Resource(DefinitionKey(number)) => write!(f, "{what} {number}"),
         }
     }
 }
@@ -347,11 +348,11 @@ mod tests {
             5 => Named::Evaluation(InstanceId(one), two),
             6 => Named::Message(one),
             7 => Named::Deployment(one),
-            8 => Named::Definition(one),
-            9 => Named::Decision(one),
-            10 => Named::DecisionRequirements(one),
-            11 => Named::Form(one),
-            _ => Named::Resource(one),
+            8 => Named::Definition(DefinitionKey(one)),
+            9 => Named::Decision(DefinitionKey(one)),
+            10 => Named::DecisionRequirements(DefinitionKey(one)),
+            11 => Named::Form(DefinitionKey(one)),
+            _ => Named::Resource(DefinitionKey(one)),
         })
     }
 
@@ -401,11 +402,11 @@ mod tests {
         assert_eq!(of(Named::Evaluation(instance, 7)), Some((5 << 59) + (12 << 8) + 7));
         assert_eq!(of(Named::Message(7)), Some((6 << 59) + 7));
         assert_eq!(of(Named::Deployment(7)), Some((7 << 59) + 7));
-        assert_eq!(of(Named::Definition(7)), Some((8 << 59) + 7));
-        assert_eq!(of(Named::Decision(7)), Some((9 << 59) + 7));
-        assert_eq!(of(Named::DecisionRequirements(7)), Some((10 << 59) + 7));
-        assert_eq!(of(Named::Form(7)), Some((11 << 59) + 7));
-        assert_eq!(of(Named::Resource(7)), Some((12 << 59) + 7));
+        assert_eq!(of(Named::Definition(DefinitionKey(7))), Some((8 << 59) + 7));
+        assert_eq!(of(Named::Decision(DefinitionKey(7))), Some((9 << 59) + 7));
+        assert_eq!(of(Named::DecisionRequirements(DefinitionKey(7))), Some((10 << 59) + 7));
+        assert_eq!(of(Named::Form(DefinitionKey(7))), Some((11 << 59) + 7));
+        assert_eq!(of(Named::Resource(DefinitionKey(7))), Some((12 << 59) + 7));
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub use shard::{
     JobFailure, Kept, KeptHistory, Lease, Live, Opening, Recovered, RunStatus, Sealed, Seen,
     Settings, Shard, TaskChange, Trouble, Verified,
 };
-pub use travertine_store::{Address, InstanceId, NUMBER};
+pub use travertine_store::{Address, DefinitionKey, InstanceId, NUMBER};
 pub use travertine_value::time::Timestamp;
 
 /// Whether something is a function that every engine has: its instances are kept by the engine for people, and listed

@@ -17,6 +17,7 @@ use travertine_runtime::{
     engine::{self, File, ManualClock, Target},
 };
 use travertine_store::{
+    DefinitionKey,
     search::{Condition, InstanceColumn, MessageColumn, Search, Test},
     view::{Row as Found, Table},
 };
@@ -144,13 +145,13 @@ fn missing(keys: &Keys) -> Keys {
         Named::Variable(_, it) => Named::Variable(far, it),
         Named::Incident(_, it) => Named::Incident(far, it),
         Named::Wait(it) => Named::Wait(Address { instance: far, wait: it.wait }),
-        Named::Definition(_) => Named::Definition(FAR),
-        Named::Decision(_) => Named::Decision(FAR),
-        Named::DecisionRequirements(_) => Named::DecisionRequirements(FAR),
-        Named::Form(_) => Named::Form(FAR),
+        Named::Definition(_) => Named::Definition(DefinitionKey(FAR)),
+        Named::Decision(_) => Named::Decision(DefinitionKey(FAR)),
+        Named::DecisionRequirements(_) => Named::DecisionRequirements(DefinitionKey(FAR)),
+        Named::Form(_) => Named::Form(DefinitionKey(FAR)),
         Named::Message(_) => Named::Message(FAR),
         Named::Deployment(_) => Named::Deployment(FAR),
-        _ => Named::Resource(FAR),
+        _ => Named::Resource(DefinitionKey(FAR)),
     };
     keys.iter().map(|(name, it)| (*name, gone(it))).collect()
 }

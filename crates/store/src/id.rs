@@ -1,4 +1,4 @@
-//! Names of instances and of what they wait for.
+//! Names of instances, of what they wait for, and of what they run.
 
 use std::{fmt, str::FromStr};
 
@@ -50,6 +50,43 @@ impl FromStr for InstanceId {
 
     fn from_str(text: &str) -> Result<Self, String> {
         text.parse().map(Self).map_err(|_| format!("not the number of an instance: {text}"))
+    }
+}
+
+/// The number of a deployed version: of a process, a function, a decision, a decision requirements graph, a form or a
+/// file. It is never used twice, whatever it is of.
+///
+/// ```
+/// # use travertine_store::DefinitionKey;
+/// let order: DefinitionKey = "7".parse()?;
+/// assert_eq!(order, DefinitionKey(7));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DefinitionKey(pub u64);
+
+impl DefinitionKey {
+    /// What stands where a version has no key, or nobody knows which it is.
+    pub const NONE: Self = Self(0);
+
+    /// The one after it.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for DefinitionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for DefinitionKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|_| format!("not the key of a definition: {text}"))
     }
 }
 

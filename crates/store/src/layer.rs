@@ -3,8 +3,8 @@
 use std::{fmt, path::Path};
 
 use crate::{
-    Address, Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, InstanceId,
-    Loaded, Mail, MailId, Owner, Resource, Seq, ShardId, Store,
+    Address, Advance, Append, Claim, Claimed, Claiming, DefinitionKey, Deployment, Entry, Error,
+    Fold, InstanceId, Loaded, Mail, MailId, Owner, Resource, Seq, ShardId, Store,
     search::{Column, Found, Search, Tally},
     view::{InstanceRow, Row, Table},
 };
@@ -60,9 +60,9 @@ layers! {
     fn mailed(&self) -> Result<Vec<u64>, Error>;
     fn deploy(&self, deployment: &Deployment) -> Result<(), Error>;
     fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error>;
-    fn resource(&self, key: u64) -> Result<Option<Resource>, Error>;
-    fn undeploy(&self, keys: &[u64]) -> Result<(), Error>;
-    fn retire(&self, keys: &[u64]) -> Result<(), Error>;
+    fn resource(&self, key: DefinitionKey) -> Result<Option<Resource>, Error>;
+    fn undeploy(&self, keys: &[DefinitionKey]) -> Result<(), Error>;
+    fn retire(&self, keys: &[DefinitionKey]) -> Result<(), Error>;
     fn revision(&self) -> Result<u64, Error>;
     fn checkpoint_all(&self, advances: &[Advance<'_>]) -> Vec<Result<(), Error>>;
     fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error>;

@@ -29,7 +29,7 @@ pub mod view;
 
 pub use crash::{CRASH_POINTS, crash_point};
 pub use error::Error;
-pub use id::{Address, InstanceId, NUMBER};
+pub use id::{Address, DefinitionKey, InstanceId, NUMBER};
 pub use layer::Layer;
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]

@@ -13,8 +13,8 @@ use std::{
 use travertine_value::Name;
 
 use crate::{
-    Address, Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, InstanceId,
-    Mail, MailId, Owner, Resource, Seq, ShardId, Store,
+    Address, Advance, Append, Claim, Claimed, Claiming, DefinitionKey, Deployment, Entry, Error,
+    Fold, InstanceId, Mail, MailId, Owner, Resource, Seq, ShardId, Store,
     search::{Column, Found, Place, Search, Source, Tally, evaluate, tally},
     store::is_after,
     view::{Change, InstanceRow, Key, Row, Table},
@@ -451,7 +451,7 @@ impl Store for MemoryStore {
             .collect())
     }
 
-    fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
+    fn undeploy(&self, keys: &[DefinitionKey]) -> Result<(), Error> {
         let mut inner = self.lock();
         let mut removed = false;
         for deployment in inner.deployments.values_mut() {
@@ -461,13 +461,13 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn resource(&self, key: u64) -> Result<Option<Resource>, Error> {
+    fn resource(&self, key: DefinitionKey) -> Result<Option<Resource>, Error> {
         let inner = self.lock();
         let found = inner.deployments.values().find_map(|it| it.resource_of(key));
         Ok(found.cloned())
     }
 
-    fn retire(&self, keys: &[u64]) -> Result<(), Error> {
+    fn retire(&self, keys: &[DefinitionKey]) -> Result<(), Error> {
         let mut inner = self.lock();
         let mut any = false;
         for deployment in inner.deployments.values_mut() {

@@ -12,7 +12,7 @@ use travertine_value::{
     time::{Repeat, Timestamp},
 };
 
-use crate::{Address, InstanceId};
+use crate::{Address, DefinitionKey, InstanceId};
 
 /// One thing that an entry tells. An entry about an instance tells of it, in order; an entry about no
 /// instance tells of its shard.
@@ -67,7 +67,7 @@ pub enum Record {
     /// It runs another version from now on.
     Migrated {
         /// The key of its definition.
-        definition: u64,
+        definition: DefinitionKey,
     },
     /// It has ended, and this is all that is kept of it.
     Folded(Box<Folded>),
@@ -187,7 +187,7 @@ pub struct Labels {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Created {
     /// The key of what it runs.
-    pub definition: u64,
+    pub definition: DefinitionKey,
     /// What people call it.
     pub business_id: Option<Name>,
     /// The call that it answers: instance and wait.
@@ -377,7 +377,7 @@ pub struct Subscription {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StartKey {
     /// The key of the definition.
-    pub definition: u64,
+    pub definition: DefinitionKey,
     /// The start event's node.
     pub node: u32,
     /// Which of its triggers.
@@ -573,7 +573,7 @@ pub struct Call {
     /// The call: instance and wait.
     pub from: Address,
     /// The key of the definition.
-    pub definition: u64,
+    pub definition: DefinitionKey,
     /// What it begins with.
     pub variables: Assignments,
     /// What the caller catches.
@@ -614,7 +614,7 @@ pub struct Snapshot {
     /// How it came to be.
     pub created: Created,
     /// The key of what it runs now.
-    pub definition: u64,
+    pub definition: DefinitionKey,
     /// What is known of it outside the kernel, as records that make it so.
     pub records: Vec<Record>,
     /// Since when each of its waits for work has been open.

@@ -8,7 +8,7 @@ use std::{
 use travertine_value::{Name, time::Timestamp};
 
 use crate::{
-    Address, Error, InstanceId,
+    Address, DefinitionKey, Error, InstanceId,
     search::{Column, Found, Place, Search, Tally},
     view::{Change, Cursor, InstanceRow, Page, Query, Row, Table},
 };
@@ -201,7 +201,7 @@ pub struct Resource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deployed {
     /// Its number, by which instances know it: never used twice in a store, from 1.
-    pub key: u64,
+    pub key: DefinitionKey,
     /// Its id, shared by all versions. That of anything but a process and a function has what it is before it,
     /// as [`Deployed::stored_id`] says: a process and a decision may have the same.
     pub id: Name,
@@ -339,14 +339,14 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error>;
 
     /// The file that a definition was deployed with; `None` where there is no such definition.
-    fn resource(&self, key: u64) -> Result<Option<Resource>, Error>;
+    fn resource(&self, key: DefinitionKey) -> Result<Option<Resource>, Error>;
 
     /// Removes versions of definitions, and the files that nothing needs any more. What was removed stays
     /// listed, so that its numbers are not used again.
-    fn undeploy(&self, keys: &[u64]) -> Result<(), Error>;
+    fn undeploy(&self, keys: &[DefinitionKey]) -> Result<(), Error>;
 
     /// Retires versions of definitions: all of them are still there, and nothing comes to run them.
-    fn retire(&self, keys: &[u64]) -> Result<(), Error>;
+    fn retire(&self, keys: &[DefinitionKey]) -> Result<(), Error>;
 
     /// A number that grows whenever something is deployed, retired or removed, and at no other time.
     fn revision(&self) -> Result<u64, Error>;
@@ -668,13 +668,13 @@ impl Deployment {
     }
 
     /// The file that a definition was deployed with.
-    pub(crate) fn resource_of(&self, key: u64) -> Option<&Resource> {
+    pub(crate) fn resource_of(&self, key: DefinitionKey) -> Option<&Resource> {
         let found = self.definitions.iter().find(|it| it.key == key && !it.removed)?;
         self.resources.get(found.resource as usize)
     }
 
     /// Retires definitions. Says whether there were any.
-    pub(crate) fn retire(&mut self, keys: &[u64]) -> bool {
+    pub(crate) fn retire(&mut self, keys: &[DefinitionKey]) -> bool {
         let mut any = false;
         for it in self.definitions.iter_mut().filter(|it| keys.contains(&it.key)) {
             any |= !it.removed && !it.retired;
@@ -684,7 +684,7 @@ impl Deployment {
     }
 
     /// Removes definitions, and files that only they needed. Says whether there were any.
-    pub(crate) fn remove(&mut self, keys: &[u64]) -> bool {
+    pub(crate) fn remove(&mut self, keys: &[DefinitionKey]) -> bool {
         let (mut files, mut decisions) = (BTreeSet::new(), BTreeSet::new());
         for it in self.definitions.iter_mut().filter(|it| !it.removed && keys.contains(&it.key)) {
             files.insert(it.resource);

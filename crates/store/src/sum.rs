@@ -121,7 +121,7 @@ pub(crate) fn deployment(it: &Deployment) -> u32 {
         text(it.name.as_bytes());
     }
     for it in &it.definitions {
-        text(&it.key.to_le_bytes());
+        text(&it.key.0.to_le_bytes());
         text(it.id.as_bytes());
         text(&it.version.to_le_bytes());
         text(it.tag.as_deref().map_or(&[], str::as_bytes));

@@ -5,7 +5,7 @@
 use travertine_kernel::{ElementKind, Part};
 use travertine_value::{Name, time::Timestamp};
 
-use crate::{Seq, ShardId};
+use crate::{DefinitionKey, Seq, ShardId};
 
 /// A table of rows.
 ///
@@ -262,7 +262,7 @@ pub struct InstanceRow {
     /// What people call it.
     pub business_id: Option<Name>,
     /// The key of what it runs.
-    pub definition_key: u64,
+    pub definition_key: DefinitionKey,
     /// The id of what it runs.
     pub definition: Name,
     /// What the model calls that.

@@ -6,7 +6,8 @@ use std::{
 };
 
 use travertine_store::{
-    Advance, Append, Claim, Claimed, Claiming, Deployment, Error, Fold, MemoryStore, ShardId, Store,
+    Advance, Append, Claim, Claimed, Claiming, DefinitionKey, Deployment, Error, Fold, MemoryStore,
+    ShardId, Store,
 };
 
 use crate::random::Random;
@@ -202,7 +203,7 @@ impl<S: Store> travertine_store::Layer for Faulty<S> {
         self.write(Write::Deploy, None, || self.store.deploy(deployment))
     }
 
-    fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
+    fn undeploy(&self, keys: &[DefinitionKey]) -> Result<(), Error> {
         self.write(Write::Undeploy, None, || self.store.undeploy(keys))
     }
 

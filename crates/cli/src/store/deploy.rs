@@ -137,7 +137,7 @@ pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<S
         let known = definitions.deployed_as(it.key).filter(|_| !it.is_function());
         known.map(|it| it.file.to_string())
     };
-    let is_retired = |key: u64| definitions.is_retired(key);
+    let is_retired = |key| definitions.is_retired(key);
     let mut used = Vec::new();
     for it in &all {
         let page = desk.query(&Query {
@@ -165,7 +165,7 @@ pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<S
                 return;
             }
             let text = |it: Option<&Name>| it.map(ToString::to_string).unwrap_or_default();
-            let what = |kind: &str, key: u64| {
+            let what = |kind: &str, key| {
                 if is_retired(key) { format!("{kind}, retired") } else { kind.to_owned() }
             };
             let rows = all.iter().zip(&used).map(|(it, used)| {

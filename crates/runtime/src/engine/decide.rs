@@ -7,7 +7,9 @@ use travertine_kernel::{Assignments, check_variables};
 use travertine_value::{Limits, Map, Name, Value};
 
 use super::{Engine, Pending, Target};
-use crate::{DecisionDefinition, Definitions, Deployed, DeployedKind, Error, Timestamp};
+use crate::{
+    DecisionDefinition, DefinitionKey, Definitions, Deployed, DeployedKind, Error, Timestamp,
+};
 
 /// What came of a decision.
 ///
@@ -48,7 +50,7 @@ pub struct Decided {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecisionOf {
     /// Its key; 0 where the store is older than decisions with versions.
-    pub key: u64,
+    pub key: DefinitionKey,
     /// Its id.
     pub id: Name,
     /// What people call it.
@@ -251,7 +253,8 @@ fn decide(
         let own_one = (it.id.as_deref() == Some(&*own.id)).then(|| own.clone());
         let unknown = || {
             let id = it.id.as_deref().map_or_else(|| Name::clone(&it.name), Name::from);
-            DecisionOf { key: 0, id, name: Some(Name::clone(&it.name)), version: decision.version }
+            let (name, version) = (Some(Name::clone(&it.name)), decision.version);
+            DecisionOf { key: DefinitionKey::NONE, id, name, version }
         };
         let of = own_one.or_else(|| known(it)).unwrap_or_else(unknown);
         decided.evaluated.push(evaluated(it, of));

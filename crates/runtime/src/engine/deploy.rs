@@ -18,8 +18,8 @@ use super::{
     load::{is_function, load_new},
 };
 use crate::{
-    DecisionDefinition, DecisionModel, Definition, Definitions, Deployed, DeployedKind, Error,
-    Models, Timestamp,
+    DecisionDefinition, DecisionModel, Definition, DefinitionKey, Definitions, Deployed,
+    DeployedKind, Error, Models, Timestamp,
     definition::start_triggers,
     is_own,
     model::{OtherFile, kind_of, read_models},
@@ -73,17 +73,17 @@ pub struct Deployment {
 /// What came of retiring something.
 ///
 /// ```no_run
-/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::{DefinitionKey, Engine, Error};
 /// # use travertine_runtime::engine::Retired;
 /// # async fn example(engine: Engine) -> Result<(), Error> {
-/// let Retired { keys, deleted } = engine.retire(7, true)?;
+/// let Retired { keys, deleted } = engine.retire(DefinitionKey(7), true)?;
 /// println!("{} retired, {deleted} ended instances deleted", keys.len());
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retired {
     /// The keys of what is retired now: with a decision requirements graph, all of its decisions.
-    pub keys: Vec<u64>,
+    pub keys: Vec<DefinitionKey>,
     /// How many instances that had ended were deleted.
     pub deleted: u64,
 }
@@ -154,7 +154,7 @@ impl Engine {
         }
         let mut key = definitions.last_key();
         let mut add = |kind: DeployedKind, id: &str, tag: Option<Name>, resource: usize| {
-            key += 1;
+            key = key.next();
             let (version, id) =
                 (definitions.next_version(kind, id), StoredOne::stored_id(kind.stored(), id));
             let resource = u32::try_from(resource).expect("there are fewer than 2^32 files");
@@ -338,7 +338,7 @@ impl Engine {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn file_of(&self, definition: u64) -> Result<File, Error> {
+    pub fn file_of(&self, definition: DefinitionKey) -> Result<File, Error> {
         let found = self.store().resource(definition)?;
         let found = found.map(|it| File { name: it.name, body: it.body });
         found.ok_or_else(|| Error::no_such_definition(&format!("key {definition}")))
@@ -394,7 +394,7 @@ impl Engine {
         let Some(decision) = versions.iter().find(|it| it.version == version) else {
             return Err(Error::no_such_definition(&format!("decision {id} version {version}")));
         };
-        if decision.key == 0 {
+        if decision.key == DefinitionKey::NONE {
             let reason = format!(
                 "decision {id} version {version} was deployed before decisions had versions of their own; it stays"
             );
@@ -429,7 +429,7 @@ impl Engine {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn retire(&self, key: u64, delete_history: bool) -> Result<Retired, Error> {
+    pub fn retire(&self, key: DefinitionKey, delete_history: bool) -> Result<Retired, Error> {
         let one_at_a_time =
             self.inner.deploying.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let definitions = self.definitions();
@@ -441,7 +441,8 @@ impl Engine {
             return Err(Error::Refused { diagnostics: vec![reason] });
         }
         let of_graph = definitions.deployed().filter(|it| it.requirements == Some(key));
-        let keys: Vec<u64> = std::iter::once(key).chain(of_graph.map(|it| it.key)).collect();
+        let keys: Vec<DefinitionKey> =
+            std::iter::once(key).chain(of_graph.map(|it| it.key)).collect();
         let retired = self.surely(|store| store.retire(&keys)).map_err(Error::from);
         let mut left = Definitions::clone(&definitions);
         left.retire(&keys);
@@ -560,9 +561,9 @@ pub(super) fn deploy_functions(
         });
         let used: Vec<(&StoredOne, bool)> =
             used.map(|(it, from)| (it, from.is_some_and(|it| is_function(&it.name)))).collect();
-        let mut key = used.iter().map(|(it, _)| it.key).max().unwrap_or(0);
+        let mut key = used.iter().map(|(it, _)| it.key).max().unwrap_or_default();
         let removed = before.iter().flat_map(|it| &it.definitions).map(|it| it.key).max();
-        key = key.max(removed.unwrap_or(0));
+        key = key.max(removed.unwrap_or_default());
         let (mut resources, mut definitions) = (Vec::new(), Vec::new());
         for function in functions {
             let (name, version) = (function.name, function.version);
@@ -572,7 +573,7 @@ pub(super) fn deploy_functions(
             if used.iter().any(|(it, _)| &*it.id == name && it.version == version) {
                 continue;
             }
-            key += 1;
+            key = key.next();
             definitions.push(StoredOne {
                 key,
                 id: name.into(),

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 use travertine_store::{Seq, ShardId, codec::record::decode_records, record::Record};
 
-use crate::{Definition, Engine, Error, InstanceId, Timestamp};
+use crate::{Definition, DefinitionKey, Engine, Error, InstanceId, Timestamp};
 
 /// How many entries of a shard are read at once.
 const ENTRIES: usize = 200;
@@ -136,7 +136,7 @@ pub struct Feed {
     engine: Engine,
     positions: Positions,
     /// What instances run.
-    definitions: BTreeMap<InstanceId, u64>,
+    definitions: BTreeMap<InstanceId, DefinitionKey>,
     gaps: Vec<Gap>,
 }
 
@@ -294,7 +294,7 @@ impl Feed {
     }
 
     /// What an instance runs, by its row; one whose row is not stored yet is asked for by itself.
-    async fn found(&self, instance: InstanceId) -> Result<Option<u64>, Error> {
+    async fn found(&self, instance: InstanceId) -> Result<Option<DefinitionKey>, Error> {
         let reading = self.engine.reading();
         let row = reading.read(move |store| Ok(store.instance(instance)?)).await?;
         if let Some(row) = row {

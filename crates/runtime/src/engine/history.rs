@@ -9,7 +9,9 @@ use travertine_store::{
 };
 
 use super::Engine;
-use crate::{Definition, Definitions, Error, InstanceId, Timestamp, shard::unfolded};
+use crate::{
+    Definition, DefinitionKey, Definitions, Error, InstanceId, Timestamp, shard::unfolded,
+};
 
 /// What has happened to an instance.
 ///
@@ -48,7 +50,7 @@ pub struct Step {
     /// When.
     pub at: Timestamp,
     /// The key of what the instance ran then.
-    pub definition: u64,
+    pub definition: DefinitionKey,
     /// What.
     #[doc(hidden)] // For the command line, which puts it into words; it is of the kernel.
     pub records: Vec<Record>,

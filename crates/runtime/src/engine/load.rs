@@ -9,7 +9,8 @@ use travertine_store::{Deployed as StoredOne, DeployedAs, Deployment as Stored, 
 use travertine_value::Name;
 
 use crate::{
-    DecisionModel, Definition, Definitions, Deployed, DeployedKind, Error, Timestamp,
+    DecisionModel, Definition, DefinitionKey, Definitions, Deployed, DeployedKind, Error,
+    Timestamp,
     decision::{DmnFile, Partly},
     definition::{StartTrigger, start_triggers},
     model::kind_of,
@@ -164,14 +165,15 @@ fn load_decisions(deployment: &Stored, definitions: &mut Definitions) {
             for named in model.decisions() {
                 if definitions.unchanged_decision(&named.id, &model).is_none() {
                     let version = definitions.next_decision(&named.id);
-                    let added = Partly::of(number, version, 0, named).with(&model);
+                    let key = DefinitionKey::NONE;
+                    let added = Partly::of(number, version, key, named).with(&model);
                     definitions.insert_decision(Arc::new(added));
                 }
             }
         }
     }
     let mut models: BTreeMap<u32, Arc<DecisionModel>> = BTreeMap::new();
-    let mut graphs: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut graphs: BTreeMap<u32, DefinitionKey> = BTreeMap::new();
     let all = of_dmn.iter().rev().flat_map(|what| of_kind(deployment, *what));
     for it in all {
         if it.removed {

@@ -9,7 +9,7 @@ use travertine_kernel::Assignments;
 use travertine_value::{Name, Value};
 
 use super::{Engine, Pending};
-use crate::{At, Begin, Error, InstanceId, request::StartRequest};
+use crate::{At, Begin, DefinitionKey, Error, InstanceId, request::StartRequest};
 
 /// What can be started: a process by its id, a function by a described call.
 ///
@@ -60,7 +60,7 @@ pub enum Target {
     /// The latest that its author calls so.
     Tag(Name, Name),
     /// The version that has this key.
-    Key(u64),
+    Key(DefinitionKey),
 }
 
 impl Startable for Target {
@@ -277,7 +277,7 @@ impl Engine {
         what.starting(self)
     }
 
-    pub(super) fn target(&self, target: &Target) -> Result<u64, Error> {
+    pub(super) fn target(&self, target: &Target) -> Result<DefinitionKey, Error> {
         let definitions = self.definitions();
         let (id, found) = match target {
             Target::Key(key) => {

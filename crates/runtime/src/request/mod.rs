@@ -32,8 +32,9 @@ pub use route::{Origin, Route};
 
 pub use crate::shard::{AttemptOutcome, Candidate, How, Looked, Publishing, Rows, Unblocked};
 use crate::{
-    Activated, Address, Begin, Definitions, Ended, Error, Given, InstanceId, JobChange, JobFailure,
-    Lease, Message, Published, Receipt, SignalReceipt, TaskChange, Timestamp, Verified,
+    Activated, Address, Begin, DefinitionKey, Definitions, Ended, Error, Given, InstanceId,
+    JobChange, JobFailure, Lease, Message, Published, Receipt, SignalReceipt, TaskChange,
+    Timestamp, Verified,
 };
 
 /// Something that may be asked of a shard, and the type of what is answered to it.
@@ -139,9 +140,9 @@ requests! {
     /// Sets variables of an instance, or from one of its element instances on.
     Set: SetRequest { instance: InstanceId, visit: u64, variables: Assignments, reach: Reach } -> ();
     /// Lets an instance go on by another version of its definition.
-    Migrate: MigrateRequest { instance: InstanceId, to: u64, mapping: Mapping } -> ();
+    Migrate: MigrateRequest { instance: InstanceId, to: DefinitionKey, mapping: Mapping } -> ();
     /// What would happen if an instance went on by another version of its definition.
-    TryMigration: TryMigrationRequest { instance: InstanceId, to: u64, mapping: Mapping } -> Migration;
+    TryMigration: TryMigrationRequest { instance: InstanceId, to: DefinitionKey, mapping: Mapping } -> Migration;
     /// How an instance ended, as soon as it has; or that it stands still, unless one waits through
     /// incidents. It is answered then, not now.
     Await: AwaitRequest { instance: InstanceId, through_incidents: bool } -> Ended;

@@ -6,7 +6,7 @@ use travertine_kernel::Budgets;
 use travertine_store::{Claim, ShardId, Store};
 
 use super::{lots::Lots, settings::Settings};
-use crate::{Definition, Definitions, Error, InstanceId, board::Board};
+use crate::{Definition, DefinitionKey, Definitions, Error, InstanceId, board::Board};
 
 /// What a shard stands on. Little of it ever changes.
 pub(super) struct Environment {
@@ -42,14 +42,14 @@ impl Environment {
     }
 
     /// The definition with that key.
-    pub(super) fn definition(&self, key: u64) -> Result<Arc<Definition>, Error> {
+    pub(super) fn definition(&self, key: DefinitionKey) -> Result<Arc<Definition>, Error> {
         let coming = || self.coming.as_ref()?.get(key);
         let found = self.definitions.get(key).or_else(coming).map(Arc::clone);
         found.ok_or_else(|| Error::no_such_definition(&format!("key {key}")))
     }
 
     /// How many instances of a definition may begin in a second without anyone outside asking.
-    pub(super) fn starts_per_second(&self, definition: u64) -> u64 {
+    pub(super) fn starts_per_second(&self, definition: DefinitionKey) -> u64 {
         let of = self.definitions.get(definition).and_then(|it| it.plan.starts_max);
         let all = u64::from(self.settings.starts_per_second);
         of.unwrap_or(if all > 0 { all } else { u64::MAX })
@@ -61,7 +61,7 @@ impl Environment {
     }
 
     /// The definition with that key, where an instance may come to run it.
-    pub(super) fn runnable(&self, key: u64) -> Result<Arc<Definition>, Error> {
+    pub(super) fn runnable(&self, key: DefinitionKey) -> Result<Arc<Definition>, Error> {
         if self.definitions.is_leaving(key) {
             return Err(Error::no_such_definition(&format!("key {key}")));
         }

@@ -19,7 +19,7 @@ use super::{
     live::{AT_ONCE, Live, Work, field},
     outbox::Release,
 };
-use crate::{Address, Error, InstanceId, Timestamp, is_own};
+use crate::{Address, DefinitionKey, Error, InstanceId, Timestamp, is_own};
 
 /// The header of a listener's job that says on what it is called.
 const LISTENER: &str = "listener";
@@ -62,7 +62,7 @@ pub struct Activated {
     /// The version of that.
     pub version: u32,
     /// The key of that version.
-    pub definition_key: u64,
+    pub definition_key: DefinitionKey,
     /// The outermost caller of the instance; the instance itself where nobody has called it.
     pub root: InstanceId,
     /// What people call the instance.

@@ -20,7 +20,7 @@ use travertine_store::{
 use travertine_value::{Name, Value};
 
 use super::function::CachedSession;
-use crate::{Address, Definition, Error, InstanceId, Timestamp, board::Offer};
+use crate::{Address, Definition, DefinitionKey, Error, InstanceId, Timestamp, board::Offer};
 
 /// An instance in memory.
 #[derive(Debug)]
@@ -157,7 +157,7 @@ pub(super) struct Touched {
 }
 
 /// What stands for a definition that cannot be read, so that rows keep its name.
-pub(super) fn unknown_definition(key: u64, id: Name, version: u32) -> Definition {
+pub(super) fn unknown_definition(key: DefinitionKey, id: Name, version: u32) -> Definition {
     let root = Node::new("unknown", None, Element::Process(Container::default()));
     let plan = Arc::new(Plan::new(vec![root], Vec::new()));
     Definition { key, id, tag: None, version, deployment: 0, plan, starts: Vec::new() }
@@ -207,13 +207,17 @@ impl Live {
     /// An instance of which nothing can be read.
     pub(super) fn unknown(id: InstanceId) -> Self {
         let created = Created {
-            definition: 0,
+            definition: DefinitionKey::NONE,
             business_id: None,
             caller: None,
             root: InstanceId::NONE,
             depth: 0,
         };
-        Self::new(id, created, Arc::new(unknown_definition(0, "unknown".into(), 0)))
+        Self::new(
+            id,
+            created,
+            Arc::new(unknown_definition(DefinitionKey::NONE, "unknown".into(), 0)),
+        )
     }
 
     /// Takes over what an entry says besides what the kernel knows, as far as it can be read.

@@ -18,7 +18,7 @@ use super::{
     live::{Live, Touched, unknown_definition},
     snapshot::unfolded,
 };
-use crate::{Address, Definition, Error, InstanceId};
+use crate::{Address, Definition, DefinitionKey, Error, InstanceId};
 
 /// How many entries are read at once.
 pub(super) const PAGE: usize = 4_096;
@@ -300,7 +300,11 @@ impl Shard {
     }
 
     /// What an instance runs, as what is stored of it says.
-    pub(super) fn definition_of(&self, id: InstanceId, key: u64) -> Result<Arc<Definition>, Error> {
+    pub(super) fn definition_of(
+        &self,
+        id: InstanceId,
+        key: DefinitionKey,
+    ) -> Result<Arc<Definition>, Error> {
         self.env.definition(key).map_err(|error| match self.env.definitions.why_unreadable(key) {
             Some(why) => damaged(id, &why),
             None => damaged(id, &error),

@@ -23,7 +23,7 @@ use super::{
     guard::{panic_text, step},
     live::Live,
 };
-use crate::{Address, Error, InstanceId, Timestamp};
+use crate::{Address, DefinitionKey, Error, InstanceId, Timestamp};
 
 impl Shard {
     /// Has an instance handle a command, unless it is suspended.
@@ -373,7 +373,7 @@ impl Shard {
     pub(super) fn migrate(
         &mut self,
         instance: InstanceId,
-        to: u64,
+        to: DefinitionKey,
         mapping: &Mapping,
     ) -> Result<(), Error> {
         let new = self.env.runnable(to)?;
@@ -410,7 +410,7 @@ impl Shard {
     pub(super) fn try_migration(
         &mut self,
         instance: InstanceId,
-        to: u64,
+        to: DefinitionKey,
         mapping: &Mapping,
     ) -> Result<Migration, Error> {
         let (new, now) = (self.env.runnable(to)?, self.now);

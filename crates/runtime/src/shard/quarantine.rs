@@ -27,7 +27,7 @@ use travertine_store::{Mail, MailId, ShardId, Store};
 use travertine_value::Name;
 
 use super::{Live, Shard};
-use crate::{Address, Error, InstanceId};
+use crate::{Address, DefinitionKey, Error, InstanceId};
 pub(crate) use gate::Gate;
 use gate::{Pass, time_alone};
 pub(crate) use note::Case;
@@ -328,7 +328,7 @@ impl Quarantine {
     }
 
     /// How often the process has died while it started this for the same reason, where that was often enough.
-    fn deaths_at_start(&self, definition: u64) -> Option<u8> {
+    fn deaths_at_start(&self, definition: DefinitionKey) -> Option<u8> {
         let found = self.suspect(self.current?)?;
         found.barred.contains(&definition).then_some(found.deaths)
     }
@@ -349,7 +349,7 @@ impl Quarantine {
     }
 
     /// This is not to be started for that reason.
-    fn bar(&mut self, case: Case, definition: u64) {
+    fn bar(&mut self, case: Case, definition: DefinitionKey) {
         if let Some(it) = self.note.suspects.iter_mut().find(|it| it.case == case) {
             it.barred.push(definition);
         }
@@ -435,8 +435,8 @@ impl Shard {
                         Case::Start(start, _) => start.definition,
                         _ => turning.definition,
                     };
-                    tracing::error!(?case, deaths, definition, "the process died of a start");
-                    if definition != 0 {
+                    tracing::error!(?case, deaths, %definition, "the process died of a start");
+                    if definition != DefinitionKey::NONE {
                         self.agenda.quarantine.bar(case, definition);
                     }
                 }
@@ -499,7 +499,7 @@ impl Shard {
     }
 
     /// Notes what is started, unless the process has died of that.
-    pub(super) fn note_start(&mut self, definition: u64) -> Result<(), Error> {
+    pub(super) fn note_start(&mut self, definition: DefinitionKey) -> Result<(), Error> {
         if let Some(deaths) = self.agenda.quarantine.deaths_at_start(definition) {
             let definition = Arc::clone(&self.env.definition(definition)?.id);
             return Err(Error::Deadly { definition, deaths: u32::from(deaths) });

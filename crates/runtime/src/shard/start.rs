@@ -11,15 +11,15 @@ use travertine_value::{Map, Name};
 
 use super::{Case, Shard, alarm::Alarm, apart::Apart, keeper, live::Live};
 use crate::{
-    Definition, Definitions, Error, InstanceId, Message, Receipt, StartOn, StartTrigger, Timestamp,
-    correlates, id, label, message::is_addressed, schedule::SCHEDULE,
+    Definition, DefinitionKey, Definitions, Error, InstanceId, Message, Receipt, StartOn,
+    StartTrigger, Timestamp, correlates, id, label, message::is_addressed, schedule::SCHEDULE,
 };
 
 /// What to start, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Begin {
     /// The key of the definition.
-    pub definition: u64,
+    pub definition: DefinitionKey,
     /// What people call the instance. An instance of the same definition that they call so already
     /// is not started again.
     pub business_id: Option<Name>,
@@ -370,7 +370,7 @@ impl Shard {
     }
 
     /// Refuses to start what has been started by one another too often.
-    pub(super) fn check_chain(&mut self, definition: u64) -> Result<(), Error> {
+    pub(super) fn check_chain(&mut self, definition: DefinitionKey) -> Result<(), Error> {
         self.starts.check_chain(definition, self.env.settings.generations_max, self.now)
     }
 
@@ -387,7 +387,7 @@ impl Shard {
             Ok(receipt) => Some(receipt),
             Err(error) => {
                 let StartKey { definition, node, .. } = start;
-                tracing::error!(%error, definition, node, "a start event did not start");
+                tracing::error!(%error, %definition, node, "a start event did not start");
                 let (Some(variables), Ok(it)) = (brought, self.env.definition(definition)) else {
                     return None;
                 };
@@ -493,7 +493,7 @@ impl Shard {
 /// What a timer that starts instances is called in its shard, as long as definitions have fewer than
 /// 2^20 nodes with fewer than 2^8 triggers.
 pub(super) fn name_of(start: StartKey) -> u64 {
-    start.definition << 28 | u64::from(start.node) << 8 | u64::from(start.position)
+    start.definition.0 << 28 | u64::from(start.node) << 8 | u64::from(start.position)
 }
 
 /// Which timer is called so.
@@ -501,7 +501,7 @@ fn start_named(name: u64) -> StartKey {
     let part = |bits: u64, shift: u64| {
         u32::try_from(name >> shift & ((1 << bits) - 1)).expect("so few bits fit")
     };
-    StartKey { definition: name >> 28, node: part(20, 8), position: part(8, 0) }
+    StartKey { definition: DefinitionKey(name >> 28), node: part(20, 8), position: part(8, 0) }
 }
 
 fn key_of(definition: &Definition, node: NodeId, position: usize) -> StartKey {

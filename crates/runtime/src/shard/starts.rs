@@ -9,7 +9,7 @@ use super::{
     alarm::{Alarm, Alarms},
     throttle::Throttle,
 };
-use crate::{Error, Timestamp};
+use crate::{DefinitionKey, Error, Timestamp};
 
 /// How many starts of a definition in a second may be chained, as a multiple of how long a chain may be.
 const CHAINED_FOLD: u32 = 10;
@@ -25,7 +25,7 @@ pub(super) struct Starts {
     /// How many instances have started one another up to what is seen to now.
     pub(super) chain: u32,
     /// The second for which chained starts are counted, and how many there were of each definition.
-    chained: (Timestamp, BTreeMap<u64, u32>),
+    chained: (Timestamp, BTreeMap<DefinitionKey, u32>),
     /// How many begin in a second, and those that wait for another.
     pub(super) throttle: Throttle,
 }
@@ -65,7 +65,7 @@ impl Starts {
     /// Refuses to start what has been started by one another too often.
     pub(super) fn check_chain(
         &mut self,
-        definition: u64,
+        definition: DefinitionKey,
         max: u32,
         now: Timestamp,
     ) -> Result<(), Error> {
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn start(position: u32) -> StartKey {
-        StartKey { definition: 1, node: 2, position }
+        StartKey { definition: DefinitionKey(1), node: 2, position }
     }
 
     #[test]
@@ -127,13 +127,16 @@ mod tests {
         let mut starts = Starts::default();
         let at = Timestamp::from_millis;
         starts.chain = 4;
-        assert!(starts.check_chain(1, 3, at(0)).is_err());
+        assert!(starts.check_chain(DefinitionKey(1), 3, at(0)).is_err());
         starts.chain = 3;
         for _ in 0..3 * CHAINED_FOLD {
-            assert!(starts.check_chain(1, 3, at(0)).is_ok());
+            assert!(starts.check_chain(DefinitionKey(1), 3, at(0)).is_ok());
         }
-        assert!(starts.check_chain(1, 3, at(999)).is_err());
-        assert!(starts.check_chain(2, 3, at(999)).is_ok(), "another definition has its own count");
-        assert!(starts.check_chain(1, 3, at(1_000)).is_ok());
+        assert!(starts.check_chain(DefinitionKey(1), 3, at(999)).is_err());
+        assert!(
+            starts.check_chain(DefinitionKey(2), 3, at(999)).is_ok(),
+            "another definition has its own count"
+        );
+        assert!(starts.check_chain(DefinitionKey(1), 3, at(1_000)).is_ok());
     }
 }

@@ -10,7 +10,7 @@ use travertine_store::record::{Letter, StartKey};
 use travertine_value::Name;
 
 use super::{Case, Shard, alarm::Alarm, outbox::Queued};
-use crate::{Address, Error, Timestamp};
+use crate::{Address, DefinitionKey, Error, Timestamp};
 
 /// How many starts wait at most. They are in memory.
 const WAITING_MAX: usize = 1_000_000;
@@ -21,13 +21,13 @@ pub(super) struct Throttle {
     /// When it began.
     second: Timestamp,
     /// How many instances of each definition began in this second.
-    begun: BTreeMap<u64, u64>,
+    begun: BTreeMap<DefinitionKey, u64>,
     /// What waits, by definition, in order.
-    waiting: BTreeMap<u64, BTreeMap<u64, Queued>>,
+    waiting: BTreeMap<DefinitionKey, BTreeMap<u64, Queued>>,
     /// Which calls wait, by who calls, and where they do.
-    calls: BTreeMap<Address, (u64, u64)>,
+    calls: BTreeMap<Address, (DefinitionKey, u64)>,
     /// Those that no mail tells of yet.
-    unwritten: Vec<(u64, u64)>,
+    unwritten: Vec<(DefinitionKey, u64)>,
     numbered: u64,
     count: usize,
     /// Whether what begins now has waited, and is counted.
@@ -41,7 +41,7 @@ impl Throttle {
     }
 
     /// Counts a start, if this second has room for it.
-    fn count(&mut self, definition: u64, max: u64, now: Timestamp) -> bool {
+    fn count(&mut self, definition: DefinitionKey, max: u64, now: Timestamp) -> bool {
         let second = now.whole_second();
         if self.second != second {
             self.second = second;
@@ -53,7 +53,7 @@ impl Throttle {
         has_room
     }
 
-    fn push(&mut self, definition: u64, letter: Letter, generation: u32) {
+    fn push(&mut self, definition: DefinitionKey, letter: Letter, generation: u32) {
         self.numbered += 1;
         let place = (definition, self.numbered);
         if let Letter::Call(call) = &letter {
@@ -65,7 +65,7 @@ impl Throttle {
         self.count += 1;
     }
 
-    fn remove(&mut self, (definition, number): (u64, u64)) -> Option<Queued> {
+    fn remove(&mut self, (definition, number): (DefinitionKey, u64)) -> Option<Queued> {
         let of = self.waiting.get_mut(&definition)?;
         let queued = of.remove(&number)?;
         if of.is_empty() {
@@ -79,8 +79,8 @@ impl Throttle {
     }
 
     /// Takes the next that may begin, and counts it.
-    fn pop(&mut self, max: impl Fn(u64) -> u64, now: Timestamp) -> Option<Queued> {
-        let definitions: Vec<u64> = self.waiting.keys().copied().collect();
+    fn pop(&mut self, max: impl Fn(DefinitionKey) -> u64, now: Timestamp) -> Option<Queued> {
+        let definitions: Vec<DefinitionKey> = self.waiting.keys().copied().collect();
         let definition = definitions.into_iter().find(|it| self.count(*it, max(*it), now))?;
         let (number, _) = self.waiting.get(&definition)?.first_key_value()?;
         self.remove((definition, *number))
@@ -106,7 +106,7 @@ impl Throttle {
 impl Shard {
     /// Whether an instance may begin now that nobody outside has asked for; else it is to wait. Refused where
     /// too much waits.
-    pub(super) fn admits(&mut self, definition: u64) -> Result<bool, Error> {
+    pub(super) fn admits(&mut self, definition: DefinitionKey) -> Result<bool, Error> {
         let max = self.env.starts_per_second(definition);
         let now = self.now;
         let throttle = &mut self.starts.throttle;
@@ -124,7 +124,7 @@ impl Shard {
     }
 
     /// Has something begin when it may.
-    pub(super) fn start_later(&mut self, definition: u64, letter: Letter) {
+    pub(super) fn start_later(&mut self, definition: DefinitionKey, letter: Letter) {
         if !self.starts.throttle.waiting.contains_key(&definition) {
             let max = self.env.starts_per_second(definition);
             let id = self.env.definitions.get(definition).map(|it| Name::clone(&it.id));
@@ -178,7 +178,9 @@ impl Shard {
     /// The definitions of which starts wait, and how many; at rest, all that are on their way.
     pub(crate) fn throttled(&self) -> Vec<(Name, u64)> {
         let mut all: BTreeMap<Name, u64> = BTreeMap::new();
-        let name = |definition: u64| Some(Name::clone(&self.env.definitions.get(definition)?.id));
+        let name = |definition: DefinitionKey| {
+            Some(Name::clone(&self.env.definitions.get(definition)?.id))
+        };
         for (definition, of) in &self.starts.throttle.waiting {
             if let Some(name) = name(*definition) {
                 *all.entry(name).or_default() += of.len() as u64;
@@ -223,18 +225,21 @@ mod tests {
     #[test]
     fn a_second_has_room_for_so_many_of_each_definition() {
         let mut throttle = Throttle::default();
-        assert!(throttle.count(1, 2, at(5_000)));
-        assert!(throttle.count(1, 2, at(5_999)));
-        assert!(!throttle.count(1, 2, at(5_999)));
-        assert!(throttle.count(2, 2, at(5_999)), "another definition has its own count");
-        assert!(throttle.count(1, 2, at(6_000)));
+        assert!(throttle.count(DefinitionKey(1), 2, at(5_000)));
+        assert!(throttle.count(DefinitionKey(1), 2, at(5_999)));
+        assert!(!throttle.count(DefinitionKey(1), 2, at(5_999)));
+        assert!(
+            throttle.count(DefinitionKey(2), 2, at(5_999)),
+            "another definition has its own count"
+        );
+        assert!(throttle.count(DefinitionKey(1), 2, at(6_000)));
     }
 
     #[test]
     fn what_waits_begins_in_order_as_each_second_has_room() {
         let mut throttle = Throttle::default();
         for from in 1..=3 {
-            throttle.push(7, call(from), 4);
+            throttle.push(DefinitionKey(7), call(from), 4);
         }
         let pop = |throttle: &mut Throttle, now| {
             throttle.pop(|_| 2, at(now)).map(|it| (it.letter, it.generation))

@@ -8,7 +8,7 @@ use travertine_runtime::{
     engine::{Deployment, File, Options},
 };
 use travertine_store::{
-    Deployed, Deployment as Stored, MemoryStore, Resource, Store, record::Record,
+    DefinitionKey, Deployed, Deployment as Stored, MemoryStore, Resource, Store, record::Record,
 };
 
 use crate::world::{World, file, rest};
@@ -334,7 +334,7 @@ fn in_a_store_without_versions_of_decisions_each_deployment_of_a_file_is_one() {
     let resource = |it: &File| Resource { name: it.name.clone(), body: it.body.clone() };
     let deploy = |number: u64, files: &[File], process: bool| {
         let definition = Deployed {
-            key: 1,
+            key: DefinitionKey(1),
             id: "p".into(),
             version: 1,
             tag: None,
@@ -366,7 +366,7 @@ fn in_a_store_without_versions_of_decisions_each_deployment_of_a_file_is_one() {
     let fresh = bpmn("a.bpmn", r#"tv:binding="version:1""#);
     engine.deploy(&[fresh]).unwrap();
     engine.shutdown().unwrap();
-    store.undeploy(&[1]).unwrap();
+    store.undeploy(&[DefinitionKey(1)]).unwrap();
     let engine = open();
     assert_eq!(versions(&engine), [(1, 1), (2, 3), (3, 4)]);
     assert_eq!(who(&engine), "team lead");

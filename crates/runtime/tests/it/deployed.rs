@@ -12,7 +12,7 @@ use travertine_runtime::{
     engine::{Deployment, File, Options, Target},
 };
 use travertine_store::{
-    Deployment as Stored, Error as StoreError, Layer, MemoryStore, Resource, Store,
+    DefinitionKey, Deployment as Stored, Error as StoreError, Layer, MemoryStore, Resource, Store,
     view::{Row, Table},
 };
 
@@ -59,7 +59,7 @@ fn named(it: &Deployed) -> What<'_> {
     (it.kind.name(), &it.id, it.version, &it.file)
 }
 
-fn keys(deployment: &Deployment) -> Vec<u64> {
+fn keys(deployment: &Deployment) -> Vec<DefinitionKey> {
     deployment.deployed.iter().map(|it| it.key).collect()
 }
 
@@ -168,7 +168,7 @@ impl Layer for Counting {
         Ok(found)
     }
 
-    fn resource(&self, key: u64) -> Result<Option<Resource>, StoreError> {
+    fn resource(&self, key: DefinitionKey) -> Result<Option<Resource>, StoreError> {
         self.read.fetch_add(1, Ordering::SeqCst);
         self.store.resource(key)
     }
@@ -321,7 +321,7 @@ fn a_graph_is_retired_with_its_decisions_and_goes_with_the_last_of_them() {
 #[test]
 fn a_function_cannot_be_retired_and_what_is_not_there_neither() {
     let world = World::new(1);
-    let unknown = world.engine().retire(99, false);
+    let unknown = world.engine().retire(DefinitionKey(99), false);
     assert_eq!(unknown, Err(Error::NoSuchDefinition("key 99".into())));
 }
 
@@ -367,7 +367,8 @@ fn a_user_task_keeps_the_version_of_its_form_that_was_meant_when_it_began() {
             let fields = Value::parse_json(&task.fields).unwrap();
             let field = |name: &str| fields.as_map().and_then(|it| it.get(name).cloned());
             let key = field("formKey").and_then(|it| u64::try_from(it.as_i64()?).ok());
-            let found = key.and_then(|it| definitions.deployed_as(it)).map(|it| it.version);
+            let found =
+                key.and_then(|it| definitions.deployed_as(DefinitionKey(it))).map(|it| it.version);
             assert_eq!(found, expected, "{attributes}");
             let external = field("externalForm").is_some();
             assert_eq!(external, attributes.starts_with("external"), "{attributes}");
@@ -417,11 +418,11 @@ impl Layer for Mute {
         &self.inner
     }
 
-    fn undeploy(&self, keys: &[u64]) -> Result<(), StoreError> {
+    fn undeploy(&self, keys: &[DefinitionKey]) -> Result<(), StoreError> {
         self.answer(self.inner.undeploy(keys))
     }
 
-    fn retire(&self, keys: &[u64]) -> Result<(), StoreError> {
+    fn retire(&self, keys: &[DefinitionKey]) -> Result<(), StoreError> {
         self.answer(self.inner.retire(keys))
     }
 }

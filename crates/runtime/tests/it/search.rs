@@ -7,6 +7,7 @@ use travertine_runtime::{
     engine::{Options, Pace},
 };
 use travertine_store::{
+    DefinitionKey,
     search::{
         Column, Condition, ElementColumn, Found, InstanceColumn, JobColumn, Place, Search,
         TaskColumn, Test, Value, VariableColumn,
@@ -183,7 +184,7 @@ fn everything_with_a_key_has_a_row_by_it() {
     assert_eq!(checkpoints(&world), before);
     assert_eq!(row(Named::Instance(InstanceId(99))), None);
     assert_eq!(row(Named::Visit(id, 99)), None);
-    assert_eq!(row(Named::Definition(1)), None);
+    assert_eq!(row(Named::Definition(DefinitionKey(1))), None);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use travertine_runtime::{
     engine::{File, JobAsk, Options, Target},
 };
 use travertine_store::{
+    DefinitionKey,
     record::Record,
     search::{Condition, InstanceColumn, Search, Test},
     view::{Row, Table},
@@ -432,7 +433,7 @@ async fn a_version_is_started_by_its_key() {
     engine.start(Target::Key(first)).await.expect("it starts");
     let given = job(&engine, "work").await;
     assert_eq!((given.definition_key, given.version, given.root), (first, 1, given.job.instance));
-    let missing = engine.start(Target::Key(99_999)).await;
+    let missing = engine.start(Target::Key(DefinitionKey(99_999))).await;
     assert!(matches!(missing, Err(Error::NoSuchDefinition(_))), "{missing:?}");
 }
 

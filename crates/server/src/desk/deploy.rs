@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use travertine_runtime::{
-    Definitions, Deployed, DeployedKind, Key, Named,
+    DefinitionKey, Definitions, Deployed, DeployedKind, Key, Named,
     engine::{Deployment, File, Retired},
     read_models,
 };
@@ -75,7 +75,7 @@ impl Desk {
     /// The same, by the number behind the key.
     pub(crate) async fn retire_numbered(
         &self,
-        number: u64,
+        number: DefinitionKey,
         delete_history: bool,
         missing: impl Fn() -> Refusal,
     ) -> Result<Retired, Refusal> {
@@ -91,7 +91,7 @@ impl Desk {
 }
 
 /// The number that what is deployed has behind its key.
-fn number(named: Option<Named>) -> Option<u64> {
+fn number(named: Option<Named>) -> Option<DefinitionKey> {
     match named? {
         Named::Definition(number)
         | Named::Decision(number)

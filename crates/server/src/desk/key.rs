@@ -1,10 +1,10 @@
 //! What a key names. A key of another kind, and a number that is no key, name nothing.
 
-use travertine_runtime::{Address, InstanceId, Key, Named};
+use travertine_runtime::{Address, DefinitionKey, InstanceId, Key, Named};
 
 use super::Refusal;
 
-pub(crate) fn definition(key: i64) -> Result<u64, Refusal> {
+pub(crate) fn definition(key: i64) -> Result<DefinitionKey, Refusal> {
     match Key::read(key) {
         Some(Named::Definition(number)) => Ok(number),
         other => Err(no_such("definition", key, other)),

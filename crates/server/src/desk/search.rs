@@ -8,6 +8,7 @@ use std::{
 use travertine_kernel::WaitId;
 use travertine_runtime::{Address, InstanceId, Named};
 use travertine_store::{
+    DefinitionKey,
     search::{
         Column, Condition, ElementColumn, Era, Found, IncidentColumn, InstanceColumn, LIMIT_MAX,
         Search, Tally, TaskColumn, Test, VariableColumn,
@@ -140,7 +141,7 @@ impl Desk {
     /// What must hold for instances that are of processes, where there are others.
     pub(crate) fn only_processes(&self) -> Option<Condition> {
         let definitions = self.engine.definitions();
-        let functions: Vec<u64> =
+        let functions: Vec<DefinitionKey> =
             definitions.all().filter(|it| it.is_function()).map(|it| it.key).collect();
         let test = || Test::NotIn(functions.iter().map(|it| (*it).into()).collect());
         (!functions.is_empty()).then(|| Condition::of(InstanceColumn::DefinitionKey, test()))

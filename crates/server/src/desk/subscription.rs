@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use travertine_kernel::WaitId;
 use travertine_runtime::{Address, Definitions, InstanceId, Named, StartOn};
 use travertine_store::{
-    ShardId,
+    DefinitionKey, ShardId,
     search::{COUNT_MAX, Found, LIMIT_MAX, Place, Search, Source, Total, evaluate},
     view::{InstanceRow, InstanceState, Row, SubscriptionKind, SubscriptionRow, Table},
 };
@@ -38,7 +38,7 @@ impl Starts {
     fn of(definitions: &Definitions) -> Self {
         let mut all = Self::default();
         for it in definitions.latest().filter(|it| !it.is_function()) {
-            let instance = STARTS + it.key;
+            let instance = STARTS + it.key.0;
             let at = definitions.deployed_as(it.key).map(|it| it.at).unwrap_or_default();
             for (nth, trigger) in (0..).zip(&it.starts) {
                 let StartOn::Message(name) = &trigger.on else { continue };
@@ -83,7 +83,7 @@ impl Starts {
 /// What a row of a subscription is called.
 pub(crate) fn subscription(instance: u64, wait: u64) -> Named {
     match instance.checked_sub(STARTS) {
-        Some(definition) => Named::StartEvent(definition, wait),
+        Some(definition) => Named::StartEvent(DefinitionKey(definition), wait),
         None => Named::Wait(Address { instance: InstanceId(instance), wait: WaitId(wait) }),
     }
 }

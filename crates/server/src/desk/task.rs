@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use travertine_kernel::{Assignments, EXTERNAL_FORM, FORM_KEY, plan::WorkKind};
 use travertine_runtime::{Definitions, Deployed, DeployedKind, Edit, TaskChange};
-use travertine_store::view::Row;
+use travertine_store::{DefinitionKey, view::Row};
 use travertine_value::{Name, Value};
 
 use super::{Desk, Refusal, Seen, key};
@@ -88,7 +88,7 @@ pub(crate) fn form_of(task: &Seen, definitions: &Definitions) -> Option<Arc<Depl
     let Row::Task(row) = &task.row else { return None };
     let fields = Value::parse_json(&row.fields).ok()?;
     let key = fields.field(FORM_KEY).and_then(Value::as_i64);
-    if let Some(key) = key.and_then(|it| u64::try_from(it).ok()) {
+    if let Some(key) = key.and_then(|it| u64::try_from(it).ok()).map(DefinitionKey) {
         return definitions.deployed_as(key).filter(|it| it.kind == DeployedKind::Form).cloned();
     }
     let is_elsewhere = fields.field(EXTERNAL_FORM).is_some();

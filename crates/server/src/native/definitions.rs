@@ -9,6 +9,7 @@ use travertine_runtime::{
     engine::File, kind_of, read_models,
 };
 use travertine_store::{
+    DefinitionKey,
     search::{Condition, ElementColumn, InstanceColumn, Search, Test, Value as Cell},
     view::Table,
 };
@@ -60,7 +61,7 @@ impl Found {
         }
     }
 
-    fn key(&self) -> u64 {
+    fn key(&self) -> DefinitionKey {
         match self {
             Self::Definition(it) => it.key,
             Self::Decision(it) => it.key,
@@ -94,7 +95,10 @@ fn all(definitions: &Definitions) -> Vec<Found> {
 }
 
 /// Which versions of processes and functions have instances, found without reading those.
-async fn used(call: &Call, definitions: &Definitions) -> Result<BTreeMap<u64, bool>, Problem> {
+async fn used(
+    call: &Call,
+    definitions: &Definitions,
+) -> Result<BTreeMap<DefinitionKey, bool>, Problem> {
     let mut used = BTreeMap::new();
     for it in definitions.all() {
         let search = Search::of(Table::Instances)
@@ -156,7 +160,7 @@ fn meant(call: &Call, version: Option<u64>, kind: Option<&str>) -> Result<Found,
     let current = |it: &&Found| version.is_some() || !definitions.is_retired(it.key());
     let newest = all.iter().filter(of).filter(current).max_by_key(|it| it.version());
     let named = newest.or_else(|| all.iter().filter(of).max_by_key(|it| it.version()));
-    let key = text.parse::<u64>().ok();
+    let key = text.parse::<DefinitionKey>().ok();
     let found = named.or_else(|| key.and_then(|key| all.iter().find(|it| it.key() == key)));
     let missing = || {
         let version = version.map(|it| format!(" version {it}")).unwrap_or_default();
@@ -204,7 +208,7 @@ pub(super) async fn one(call: Call) -> Result<Answer, Problem> {
     Ok(Answer::Document(fields.into()))
 }
 
-async fn file(call: &Call, key: u64) -> Result<File, Problem> {
+async fn file(call: &Call, key: DefinitionKey) -> Result<File, Problem> {
     let engine = call.desk.engine().clone();
     Ok(off_the_executor(move || Ok(engine.file_of(key)?)).await?)
 }

@@ -27,7 +27,7 @@ pub(super) async fn list(call: Call) -> Result<Answer, Problem> {
         json::object([
             ("function", Name::clone(&it.id).into()),
             ("version", it.version.into()),
-            ("key", json::key(it.key)),
+            ("key", json::key(it.key.0)),
             ("has_code", here.is_some().into()),
             ("parameters", parameters),
         ])

@@ -292,7 +292,7 @@ pub(super) async fn one(call: Call) -> Result<Answer, Problem> {
     let row = rows::instance(&look.row);
     let mut fields = row.as_map().cloned().unwrap_or_default();
     fields.insert("kind".into(), travertine_data::deployed::kind(&look.definition).into());
-    fields.insert("definition_key".into(), json::key(look.row.definition_key));
+    fields.insert("definition_key".into(), json::key(look.row.definition_key.0));
     fields.insert("tokens".into(), (look.state.tokens.len() as u64).into());
     fields.insert("variables".into(), shown(&look.variables));
     fields.insert("elements".into(), summed(look.tree.as_ref(), &look.reasons));

@@ -95,7 +95,7 @@ pub(super) async fn form(call: Call) -> Result<Answer, Problem> {
     Ok(Answer::Document(json::object([
         ("form", Name::clone(&form.id).into()),
         ("version", form.version.into()),
-        ("key", json::key(form.key)),
+        ("key", json::key(form.key.0)),
         ("schema", schema),
     ])))
 }

@@ -11,7 +11,7 @@ use super::{
     log::{count, number},
     text::{escape, unescape},
 };
-use crate::{Deployed, Deployment, Error, Resource, crash_point, sum};
+use crate::{DefinitionKey, Deployed, Deployment, Error, Resource, crash_point, sum};
 
 /// Who deploys holds this in its transaction, one at a time.
 const BEGIN: &str = "BEGIN; SELECT pg_advisory_xact_lock(hashtext('travertine deployments'), \
@@ -22,7 +22,7 @@ const DEPLOYED: &str = "deployment, key, id, version, tag, resource, standing";
 fn deployed(row: &Row) -> (u64, Deployed) {
     let standing: i16 = row.get(6);
     let deployed = Deployed {
-        key: count(row, 1),
+        key: DefinitionKey(count(row, 1)),
         id: unescape(row.get(2)).into(),
         version: u32::try_from(row.get::<_, i64>(3)).unwrap_or(0),
         tag: row.get::<_, Option<String>>(4).map(|it| unescape(it).into()),
@@ -90,7 +90,7 @@ async fn insert(link: &mut Link, it: &Deployment) -> Result<(), PgError> {
         link.run(
             sql,
             &[
-                &number(it.key),
+                &number(it.key.0),
                 &of,
                 &position,
                 &escape(&it.id).as_ref(),
@@ -156,7 +156,7 @@ async fn rivals(link: &mut Link, wanted: &Deployment) -> Result<Vec<Deployment>,
     let rows = link.rows(sql, &[&number(wanted.number)]).await?;
     let own = |row: &Row| Deployment { number: count(row, 0), ..Deployment::default() };
     let mut found: Vec<Deployment> = rows.iter().map(own).collect();
-    let keys: Vec<i64> = wanted.definitions.iter().map(|it| number(it.key)).collect();
+    let keys: Vec<i64> = wanted.definitions.iter().map(|it| number(it.key.0)).collect();
     let ids: Vec<String> =
         wanted.definitions.iter().map(|it| escape(&it.id).into_owned()).collect();
     let versions: Vec<i64> = wanted.definitions.iter().map(|it| it.version.into()).collect();
@@ -215,10 +215,10 @@ pub(super) fn deploy(lines: &Lines, control: &Pool, wanted: &Deployment) -> Resu
 pub(super) fn change(
     lines: &Lines,
     control: &Pool,
-    keys: &[u64],
+    keys: &[DefinitionKey],
     change: impl Fn(&mut Deployment) -> bool,
 ) -> Result<(), Error> {
-    let keys: Vec<i64> = keys.iter().map(|it| number(*it)).collect();
+    let keys: Vec<i64> = keys.iter().map(|it| number(it.0)).collect();
     transact(lines, control, ("undeploy.changed", "undeploy.committed"), async |link| {
         let sql = "SELECT deployment FROM definitions WHERE key = ANY($1)";
         let rows = link.rows(sql, &[&keys]).await?;
@@ -266,10 +266,14 @@ pub(super) fn deployments(
     Ok(found)
 }
 
-pub(super) fn resource(lines: &Lines, readers: &Pool, key: u64) -> Result<Option<Resource>, Error> {
+pub(super) fn resource(
+    lines: &Lines,
+    readers: &Pool,
+    key: DefinitionKey,
+) -> Result<Option<Resource>, Error> {
     let sql = "SELECT r.name, r.body, r.sum FROM resources r JOIN definitions d USING (deployment)
         WHERE d.key = $1 AND d.standing <> 1 AND r.position = d.resource";
-    let row = readers.read(lines, Of::Log, async |link| link.row(sql, &[&number(key)]).await)?;
+    let row = readers.read(lines, Of::Log, async |link| link.row(sql, &[&number(key.0)]).await)?;
     Ok(row.map(|it| file(&it, 0).0))
 }
 

@@ -31,8 +31,8 @@ use self::{
     views::Views,
 };
 use crate::{
-    Address, Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, InstanceId,
-    Loaded, Mail, MailId, Owner, Resource, Seq, ShardId, Store,
+    Address, Advance, Append, Claim, Claimed, Claiming, DefinitionKey, Deployment, Entry, Error,
+    Fold, InstanceId, Loaded, Mail, MailId, Owner, Resource, Seq, ShardId, Store,
     search::{Column, Found, Search, Tally},
     view::{InstanceRow, Row, Table},
 };
@@ -448,15 +448,15 @@ impl Store for PostgresStore {
         deploy::deployments(&self.lines, &self.views.readers, after)
     }
 
-    fn resource(&self, key: u64) -> Result<Option<Resource>, Error> {
+    fn resource(&self, key: DefinitionKey) -> Result<Option<Resource>, Error> {
         deploy::resource(&self.lines, &self.views.readers, key)
     }
 
-    fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
+    fn undeploy(&self, keys: &[DefinitionKey]) -> Result<(), Error> {
         deploy::change(&self.lines, &self.control, keys, |it| it.remove(keys))
     }
 
-    fn retire(&self, keys: &[u64]) -> Result<(), Error> {
+    fn retire(&self, keys: &[DefinitionKey]) -> Result<(), Error> {
         deploy::change(&self.lines, &self.control, keys, |it| it.retire(keys))
     }
 

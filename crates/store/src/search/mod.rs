@@ -27,7 +27,7 @@ pub(crate) use evaluate::tally;
 pub use evaluate::{Source, evaluate};
 
 use crate::{
-    Address, Error, InstanceId,
+    Address, DefinitionKey, Error, InstanceId,
     view::{Row, Table},
 };
 
@@ -813,6 +813,12 @@ impl From<bool> for Value {
 
 impl From<InstanceId> for Value {
     fn from(it: InstanceId) -> Self {
+        it.0.into()
+    }
+}
+
+impl From<DefinitionKey> for Value {
+    fn from(it: DefinitionKey) -> Self {
         it.0.into()
     }
 }

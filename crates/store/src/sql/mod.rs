@@ -3,10 +3,13 @@
 pub(crate) mod rows;
 pub(crate) mod search;
 
-use rusqlite::types::{FromSql, ToSql, ValueRef};
+use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use travertine_value::time::Timestamp;
 
-use crate::search::{Column, Pattern, Test};
+use crate::{
+    DefinitionKey, InstanceId,
+    search::{Column, Pattern, Test},
+};
 
 /// What a column of a row holds.
 pub(crate) type Cell = rusqlite::types::Value;
@@ -35,6 +38,27 @@ pub(crate) trait Places {
     /// Puts a value there.
     fn put<T: ToSql>(&mut self, place: usize, value: &T) -> rusqlite::Result<()>;
 }
+
+/// Ids that are numbers in a table.
+macro_rules! numbers {
+    ($($id:ident),*) => {
+        $(
+            impl ToSql for $id {
+                fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                    self.0.to_sql()
+                }
+            }
+
+            impl FromSql for $id {
+                fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                    u64::column_result(value).map($id)
+                }
+            }
+        )*
+    };
+}
+
+numbers!(DefinitionKey, InstanceId);
 
 impl Cells for rusqlite::Row<'_> {
     fn get_ref(&self, column: usize) -> rusqlite::Result<ValueRef<'_>> {

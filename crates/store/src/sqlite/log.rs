@@ -21,8 +21,8 @@ use super::{
     write::{Poison, Writer},
 };
 use crate::{
-    Append, Batch, Claim, Claimed, Claiming, Deployed, Deployment, Entry, Error, Fold, InstanceId,
-    Mail, MailId, Owner, Resource, Seq, ShardId, codec, crash_point, sum,
+    Append, Batch, Claim, Claimed, Claiming, DefinitionKey, Deployed, Deployment, Entry, Error,
+    Fold, InstanceId, Mail, MailId, Owner, Resource, Seq, ShardId, codec, crash_point, sum,
 };
 
 pub(super) use crate::sum::Head;
@@ -827,18 +827,18 @@ impl Log {
         })
     }
 
-    pub(super) fn resource(&self, key: u64) -> Result<Option<Resource>, Error> {
+    pub(super) fn resource(&self, key: DefinitionKey) -> Result<Option<Resource>, Error> {
         self.db.read(|it| {
             let found = resource(it, key);
             found.map_err(|error| self.db.unreadable(&error))
         })
     }
 
-    pub(super) fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
+    pub(super) fn undeploy(&self, keys: &[DefinitionKey]) -> Result<(), Error> {
         self.change_deployments(keys, |it| it.remove(keys))
     }
 
-    pub(super) fn retire(&self, keys: &[u64]) -> Result<(), Error> {
+    pub(super) fn retire(&self, keys: &[DefinitionKey]) -> Result<(), Error> {
         self.change_deployments(keys, |it| it.retire(keys))
     }
 
@@ -846,7 +846,7 @@ impl Log {
     /// change.
     fn change_deployments(
         &self,
-        keys: &[u64],
+        keys: &[DefinitionKey],
         change: impl Fn(&mut Deployment) -> bool,
     ) -> Result<(), Error> {
         self.writer.write(("undeploy.changed", "undeploy.committed"), |it| {
@@ -1140,11 +1140,14 @@ fn rivals(connection: &Connection, wanted: &Deployment) -> rusqlite::Result<Vec<
 }
 
 /// The deployments that have brought these keys.
-fn deployments_of(connection: &Connection, keys: &[u64]) -> rusqlite::Result<Vec<Deployment>> {
+fn deployments_of(
+    connection: &Connection,
+    keys: &[DefinitionKey],
+) -> rusqlite::Result<Vec<Deployment>> {
     let mut of_key =
         connection.prepare_cached("SELECT deployment FROM definitions WHERE key = ?1")?;
     let mut numbers: BTreeSet<u64> = BTreeSet::new();
-    for key in keys.iter().filter_map(|it| i64::try_from(*it).ok()) {
+    for key in keys.iter().filter_map(|it| i64::try_from(it.0).ok()) {
         numbers.extend(of_key.query_row([key], |row| row.get::<_, u64>(0)).optional()?);
     }
     let mut found = Vec::new();
@@ -1155,8 +1158,8 @@ fn deployments_of(connection: &Connection, keys: &[u64]) -> rusqlite::Result<Vec
 }
 
 /// The file that a definition was deployed with.
-fn resource(connection: &Connection, key: u64) -> rusqlite::Result<Option<Resource>> {
-    let Ok(key) = i64::try_from(key) else { return Ok(None) };
+fn resource(connection: &Connection, key: DefinitionKey) -> rusqlite::Result<Option<Resource>> {
+    let Ok(key) = i64::try_from(key.0) else { return Ok(None) };
     let sql = "SELECT name, body, sum FROM resources
         JOIN definitions USING(deployment)
         WHERE key = ?1 AND removed <> 1 AND resources.position = definitions.resource";

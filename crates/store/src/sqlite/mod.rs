@@ -38,8 +38,8 @@ pub use backup::backup;
 
 use self::{lock::Lock, log::Log, notes::Notes, open::Database, views::Views, write::Poison};
 use crate::{
-    Address, Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, InstanceId,
-    Mail, MailId, Owner, Resource, Seq, ShardId, Store,
+    Address, Advance, Append, Claim, Claimed, Claiming, DefinitionKey, Deployment, Entry, Error,
+    Fold, InstanceId, Mail, MailId, Owner, Resource, Seq, ShardId, Store,
     search::{Column, Found, Search, Tally},
     sql::search::STEPS_MAX,
     view::{InstanceRow, Row, Table},
@@ -267,15 +267,15 @@ impl Store for SqliteStore {
         self.log.deployments(after)
     }
 
-    fn resource(&self, key: u64) -> Result<Option<Resource>, Error> {
+    fn resource(&self, key: DefinitionKey) -> Result<Option<Resource>, Error> {
         self.log.resource(key)
     }
 
-    fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
+    fn undeploy(&self, keys: &[DefinitionKey]) -> Result<(), Error> {
         self.log.undeploy(keys)
     }
 
-    fn retire(&self, keys: &[u64]) -> Result<(), Error> {
+    fn retire(&self, keys: &[DefinitionKey]) -> Result<(), Error> {
         self.log.retire(keys)
     }
 

@@ -9,6 +9,7 @@ use std::{collections::BTreeSet, fs, iter, path::PathBuf};
 use travertine_kernel::{Ending, Event, Instance, Parts, WaitFor, check, replay};
 use travertine_store::InstanceId;
 use travertine_store::{
+    DefinitionKey,
     codec::{
         Flaw, decode_events, decode_instance, decode_repeat, decode_values, encode_repeat,
         encode_values,
@@ -114,7 +115,7 @@ fn what_is_kept_of_an_end_is_what_it_was() {
     let records = vec![
         Record::Folded(Box::new(Folded {
             created: Created {
-                definition: 3,
+                definition: DefinitionKey(3),
                 business_id: Some("order-1".into()),
                 caller: Some(at(7, 8)),
                 root: InstanceId(7),
@@ -138,7 +139,7 @@ fn what_is_kept_of_an_end_is_what_it_was() {
 fn what_is_said_of_an_end_from_outside_is_what_it_was() {
     let records = vec![Record::Ended(Box::new(Folded {
         created: Created {
-            definition: 3,
+            definition: DefinitionKey(3),
             business_id: Some("order-1".into()),
             caller: Some(at(7, 8)),
             root: InstanceId(7),

@@ -6,6 +6,7 @@ use travertine_store::InstanceId;
 
 use travertine_kernel::{Catches, Ending, Failure, FailureKind, Over};
 use travertine_store::{
+    DefinitionKey,
     codec::{
         DecodeError, EncodeError, Flaw,
         record::{
@@ -29,12 +30,12 @@ use crate::{
     sample::{self, at, time},
 };
 
-const START: StartKey = StartKey { definition: 300, node: 2, position: 1 };
+const START: StartKey = StartKey { definition: DefinitionKey(300), node: 2, position: 1 };
 
 fn created() -> Created {
     let business_id = Some("order-1".into());
     Created {
-        definition: 300,
+        definition: DefinitionKey(300),
         business_id,
         caller: Some(at(7, 1 << 40)),
         root: InstanceId(7),
@@ -111,7 +112,7 @@ fn records() -> Vec<Record> {
         Record::Leased { wait, worker: "ada".into(), until: time(1_700_000_000_000) },
         Record::Paused { wait, until: time(-1) },
         Record::TimerMoved { wait, due: time(64) },
-        Record::Migrated { definition: 128 },
+        Record::Migrated { definition: DefinitionKey(128) },
         Record::Folded(Box::new(folded)),
         Record::Held(held()),
         Record::Gone { message: 127 },
@@ -139,7 +140,7 @@ fn letters() -> Vec<Letter> {
     };
     let call = Call {
         from,
-        definition: 300,
+        definition: DefinitionKey(300),
         variables: variables.clone(),
         catches,
         root: InstanceId(4),
@@ -250,8 +251,8 @@ fn by_batch() -> Vec<Record> {
 fn snapshot() -> Snapshot {
     Snapshot {
         created: created(),
-        definition: 301,
-        records: vec![Record::Suspended, Record::Migrated { definition: 128 }],
+        definition: DefinitionKey(301),
+        records: vec![Record::Suspended, Record::Migrated { definition: DefinitionKey(128) }],
         since: vec![(WaitId(9), time(1_000)), (WaitId(200), time(-1))],
         state: (0..=255).collect(),
     }

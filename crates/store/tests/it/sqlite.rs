@@ -10,8 +10,8 @@ use travertine_store::InstanceId;
 
 use rusqlite::Connection;
 use travertine_store::{
-    Batch, Deployed, Deployment, Entry, Fold, Mail, MailId, Resource, ShardId, SqliteStore, Store,
-    sqlite::Options,
+    Batch, DefinitionKey, Deployed, Deployment, Entry, Fold, Mail, MailId, Resource, ShardId,
+    SqliteStore, Store, sqlite::Options,
 };
 use travertine_value::{Name, time::Timestamp};
 
@@ -40,7 +40,7 @@ fn mail(number: u64) -> Mail {
 
 fn deployment() -> Deployment {
     let definition = |key: u64, id: &str| Deployed {
-        key,
+        key: DefinitionKey(key),
         id: Name::from(id),
         version: 1,
         tag: Some(Name::from("stable")),
@@ -68,7 +68,7 @@ fn fill(store: &dyn Store) {
     write(zero, vec![], vec![], vec![mail(1).id]);
     store.fold(&zero, &[Fold { last: 3, entry: None }]).unwrap();
     store.deploy(&deployment()).unwrap();
-    store.undeploy(&[2]).unwrap();
+    store.undeploy(&[DefinitionKey(2)]).unwrap();
 }
 
 fn check(store: &dyn Store) {
@@ -180,13 +180,13 @@ fn a_deployment_that_is_lost_whole_is_missed() {
             let mut it = deployment();
             it.number = number;
             for definition in &mut it.definitions {
-                definition.key += number * 10;
+                definition.key.0 += number * 10;
                 definition.version = u32::try_from(number).unwrap();
             }
             store.deploy(&it).unwrap();
         }
         assert_eq!(store.check().unwrap(), Vec::<String>::new());
-        store.undeploy(&[11, 12]).unwrap();
+        store.undeploy(&[DefinitionKey(11), DefinitionKey(12)]).unwrap();
         assert_eq!(store.check().unwrap(), Vec::<String>::new());
         drop(store);
         let log = Connection::open(dir.path().join("log.db")).unwrap();

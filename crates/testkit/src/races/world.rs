@@ -374,7 +374,8 @@ impl World {
         };
         Ok(match request {
             Request::Start { definition, id, arguments: variables } => {
-                let definition = self.definitions.find(&definition).map_or(0, |it| it.key);
+                let definition =
+                    self.definitions.find(&definition).map(|it| it.key).unwrap_or_default();
                 let begin =
                     Begin { definition, business_id: Some(id), variables, ..Begin::default() };
                 let started = self.request(keeper, StartRequest { begin })?;

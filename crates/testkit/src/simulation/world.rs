@@ -11,7 +11,8 @@ use travertine_runtime::{
     Board, Checkpoint, Definitions, FunctionSettings, InstanceId, Opening, Sealed, Settings, Shard,
 };
 use travertine_store::{
-    Batch, Claiming, Error as StoreError, Mail, MailId, MemoryStore, Seq, ShardId, Store,
+    Batch, Claiming, DefinitionKey, Error as StoreError, Mail, MailId, MemoryStore, Seq, ShardId,
+    Store,
     codec::record::{decode_letter, decode_records},
     view::{Row, Table},
 };
@@ -50,7 +51,7 @@ pub(super) struct World {
     pub(super) definitions: Arc<Definitions>,
     functions: Arc<Functions>,
     /// The key of the first version of `order`.
-    pub(super) older: u64,
+    pub(super) older: DefinitionKey,
     pub(super) now: Timestamp,
     settings: Settings,
     pub(super) seats: Vec<Seat>,

@@ -1,6 +1,6 @@
 //! Promises about deployments.
 
-use travertine_store::{Deployed, Deployment, Error, Resource, Store};
+use travertine_store::{DefinitionKey, Deployed, Deployment, Error, Resource, Store};
 use travertine_value::Name;
 
 use super::{Promise, rows::time};
@@ -20,7 +20,7 @@ pub(super) const PROMISES: &[Promise] = &[
 
 fn deployed(key: u64, id: &str, version: u32, resource: u32) -> Deployed {
     Deployed {
-        key,
+        key: DefinitionKey(key),
         id: Name::from(id),
         version,
         tag: None,
@@ -66,12 +66,12 @@ fn revisions(store: &dyn Store) {
     store.deploy(&second).unwrap();
     let two = store.revision().unwrap();
     assert!(two > one);
-    store.undeploy(&[99]).unwrap();
+    store.undeploy(&[DefinitionKey(99)]).unwrap();
     assert_eq!(store.revision().unwrap(), two);
-    store.undeploy(&[1]).unwrap();
+    store.undeploy(&[DefinitionKey(1)]).unwrap();
     let three = store.revision().unwrap();
     assert!(three > two);
-    store.undeploy(&[1]).unwrap();
+    store.undeploy(&[DefinitionKey(1)]).unwrap();
     assert_eq!(store.revision().unwrap(), three);
 }
 
@@ -131,11 +131,11 @@ fn removes(store: &dyn Store) {
         it.resource = 0;
     };
     // The file that another definition is in stays.
-    store.undeploy(&[2]).unwrap();
+    store.undeploy(&[DefinitionKey(2)]).unwrap();
     gone(&mut first.definitions[1]);
     assert_eq!(store.deployments(0).unwrap(), [first.clone(), second.clone()]);
     // A file that nothing is in any more goes, and positions follow; others may still be needed.
-    store.undeploy(&[1, 4]).unwrap();
+    store.undeploy(&[DefinitionKey(1), DefinitionKey(4)]).unwrap();
     gone(&mut first.definitions[0]);
     first.resources.remove(0);
     first.definitions[2].resource = 1;
@@ -143,7 +143,7 @@ fn removes(store: &dyn Store) {
     second.resources.clear();
     assert_eq!(store.deployments(0).unwrap(), [first.clone(), second.clone()]);
     // With the last definition all files go.
-    store.undeploy(&[3]).unwrap();
+    store.undeploy(&[DefinitionKey(3)]).unwrap();
     gone(&mut first.definitions[2]);
     first.resources.clear();
     assert_eq!(store.deployments(0).unwrap(), [first, second]);
@@ -168,10 +168,10 @@ fn keeps_imported(store: &dyn Store) {
         definitions: all,
     };
     store.deploy(&deployment).unwrap();
-    store.undeploy(&[2]).unwrap();
+    store.undeploy(&[DefinitionKey(2)]).unwrap();
     deployment.definitions[1] = Deployed { removed: true, ..decision(2, "order", 0) };
     assert_eq!(store.deployments(0).unwrap(), [deployment]);
-    store.undeploy(&[1, 3]).unwrap();
+    store.undeploy(&[DefinitionKey(1), DefinitionKey(3)]).unwrap();
     assert!(store.deployments(0).unwrap()[0].resources.is_empty());
 }
 
@@ -183,42 +183,42 @@ fn keeps_unlisted(store: &dyn Store) {
         definitions: vec![deployed(1, "order", 1, 0)],
     };
     store.deploy(&deployment).unwrap();
-    store.undeploy(&[1]).unwrap();
+    store.undeploy(&[DefinitionKey(1)]).unwrap();
     assert_eq!(store.deployments(0).unwrap()[0].resources, [file("rules.DMN")]);
 }
 
 fn removes_nothing(store: &dyn Store) {
     let both = deploy_two(store);
     store.undeploy(&[]).unwrap();
-    store.undeploy(&[77, u64::MAX]).unwrap();
+    store.undeploy(&[DefinitionKey(77), DefinitionKey(u64::MAX)]).unwrap();
     assert_eq!(store.deployments(0).unwrap(), both);
 }
 
 fn finds_files(store: &dyn Store) {
     deploy_two(store);
-    let found = |key| store.resource(key).unwrap().map(|it| it.name);
+    let found = |key| store.resource(DefinitionKey(key)).unwrap().map(|it| it.name);
     let name = |it: &str| Some(it.to_owned());
     assert_eq!([1, 2, 3, 4].map(found), [name("a"), name("b"), name("b"), name("c")]);
     assert_eq!([0, 9, u64::MAX].map(found), [None, None, None]);
-    store.undeploy(&[1]).unwrap();
+    store.undeploy(&[DefinitionKey(1)]).unwrap();
     assert_eq!([1, 2, 4].map(found), [None, name("b"), name("c")]);
 }
 
 fn retires(store: &dyn Store) {
     let [mut first, second] = deploy_two(store);
     let before = store.revision().unwrap();
-    store.retire(&[2, 77]).unwrap();
+    store.retire(&[DefinitionKey(2), DefinitionKey(77)]).unwrap();
     first.definitions[1].retired = true;
     assert_eq!(store.deployments(0).unwrap(), [first.clone(), second.clone()]);
-    assert_eq!(store.resource(2).unwrap(), Some(file("b")));
+    assert_eq!(store.resource(DefinitionKey(2)).unwrap(), Some(file("b")));
     let once = store.revision().unwrap();
     assert!(once > before);
-    store.retire(&[2]).unwrap();
-    store.retire(&[77]).unwrap();
+    store.retire(&[DefinitionKey(2)]).unwrap();
+    store.retire(&[DefinitionKey(77)]).unwrap();
     assert_eq!(store.revision().unwrap(), once);
     // What was removed is not retired any more.
-    store.undeploy(&[2]).unwrap();
-    store.retire(&[2]).unwrap();
+    store.undeploy(&[DefinitionKey(2)]).unwrap();
+    store.retire(&[DefinitionKey(2)]).unwrap();
     first.definitions[1] = Deployed { removed: true, resource: 0, ..first.definitions[1].clone() };
     first.definitions[1].retired = false;
     assert_eq!(store.deployments(0).unwrap(), [first, second]);

@@ -2,7 +2,8 @@
 
 use travertine_store::InstanceId;
 use travertine_store::{
-    Batch, Deployed, Deployment, Entry, Error, Fold, Mail, MailId, Resource, Seq, ShardId, Store,
+    Batch, DefinitionKey, Deployed, Deployment, Entry, Error, Fold, Mail, MailId, Resource, Seq,
+    ShardId, Store,
     view::{Change, Query, Row, Table},
 };
 use travertine_value::Name;
@@ -76,7 +77,7 @@ pub fn run(
             store.deploy(&deployment(last + 1))?;
             tell("deploy", last + 1);
             if last % 2 == 1 {
-                store.undeploy(&[last])?;
+                store.undeploy(&[DefinitionKey(last)])?;
             }
         }
     }
@@ -184,7 +185,7 @@ fn deployment(number: u64) -> Deployment {
         at: time(7),
         resources: vec![Resource { name: String::from("a.bpmn"), body: vec![60; 5_000] }],
         definitions: vec![Deployed {
-            key: number,
+            key: DefinitionKey(number),
             id: Name::from("order"),
             version: u32::try_from(number).expect("there are not so many"),
             tag: None,

@@ -2,7 +2,7 @@
 
 use travertine_kernel::ElementKind;
 use travertine_store::{
-    ShardId,
+    DefinitionKey, ShardId,
     view::{
         ElementRow, IncidentRow, InstanceRow, InstanceState, JobRow, JobState, MessageRow,
         SubscriptionKind, SubscriptionRow, TaskRow, TaskState, TimerRow, VariableRow,
@@ -20,7 +20,7 @@ pub fn instance(id: u64) -> InstanceRow {
     InstanceRow {
         id,
         business_id: None,
-        definition_key: 1,
+        definition_key: DefinitionKey(1),
         definition: Name::from("order"),
         definition_name: Some(Name::from("An order")),
         version: 1,

@@ -2,7 +2,7 @@
 
 use travertine_kernel::Part;
 use travertine_kernel::WaitId;
-use travertine_store::{Address, InstanceId};
+use travertine_store::{Address, DefinitionKey, InstanceId};
 use travertine_store::{
     Claim, Error, Loaded, ShardId, Store,
     search::{
@@ -104,7 +104,7 @@ fn reads_back(store: &dyn Store) {
     full.extend([
         Row::Instance(InstanceRow {
             business_id: Some(name("order-8 \u{1f4e6} '\"")),
-            definition_key: 7,
+            definition_key: DefinitionKey(7),
             version: 3,
             state: InstanceState::Failed,
             started: time(-1),

@@ -10,7 +10,7 @@ use travertine_kernel::{
 };
 use travertine_runtime::{InstanceId, trace};
 use travertine_store::{
-    Batch, Entry, ShardId, Store, codec::record::decode_records, record::Record,
+    Batch, DefinitionKey, Entry, ShardId, Store, codec::record::decode_records, record::Record,
 };
 
 use crate::{Assignments, Name};
@@ -33,14 +33,14 @@ pub(super) struct Story {
     /// Its function, from each beginning on; empty where it is a process.
     pub(super) runs: Vec<Told>,
     /// The key of what it runs.
-    definition: u64,
+    definition: DefinitionKey,
 }
 
 /// A function from a beginning to its end, or to where it begins anew.
 #[derive(Debug)]
 pub(super) struct Told {
     /// The key of what it runs.
-    pub(super) definition: u64,
+    pub(super) definition: DefinitionKey,
     /// What it was begun with.
     pub(super) arguments: Assignments,
     pub(super) journal: Vec<Arc<JournalEntry>>,

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use travertine_store::{
-    Advance, Append, Claim, Claimed, Claiming, Deployment, Error, Fold, InstanceId, Layer,
-    MemoryStore, ShardId, Store,
+    Advance, Append, Claim, Claimed, Claiming, DefinitionKey, Deployment, Error, Fold, InstanceId,
+    Layer, MemoryStore, ShardId, Store,
 };
 
 use super::log;
@@ -156,7 +156,7 @@ impl Layer for Mortal {
         self.write(|it| it.deploy(deployment))
     }
 
-    fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
+    fn undeploy(&self, keys: &[DefinitionKey]) -> Result<(), Error> {
         self.write(|it| it.undeploy(keys))
     }
 

@@ -4,7 +4,7 @@ use travertine_kernel::WaitId;
 use travertine_store::{MailId, ShardId, record::StartKey};
 
 use super::super::alarm::Alarm;
-use crate::{Address, InstanceId, Timestamp};
+use crate::{Address, DefinitionKey, InstanceId, Timestamp};
 
 /// How many bytes of what was asked a note has.
 const ASKED_MAX: usize = 80;
@@ -66,7 +66,7 @@ impl Case {
             Self::Timer(Address { instance, wait }) => (0, [instance.0, wait.0, 0]),
             Self::Start(StartKey { definition, node, position }, due) => {
                 let place = u64::from(node) << 32 | u64::from(position);
-                (1, [definition, place, due.as_millis().cast_unsigned()])
+                (1, [definition.0, place, due.as_millis().cast_unsigned()])
             }
             Self::Mail(MailId { from, number }) => (2, [u64::from(from.0), number, 0]),
             Self::Attempt(Address { instance, wait }) => (3, [instance.0, wait.0, 0]),
@@ -85,7 +85,7 @@ impl Case {
                 let node = u32::try_from(two >> 32).ok()?;
                 let position = u32::try_from(two & u64::from(u32::MAX)).ok()?;
                 let due = Timestamp::from_millis(three.cast_signed());
-                Self::Start(StartKey { definition: one, node, position }, due)
+                Self::Start(StartKey { definition: DefinitionKey(one), node, position }, due)
             }
             2 => Self::Mail(MailId { from: ShardId(u16::try_from(one).ok()?), number: two }),
             3 => Self::Attempt(Address { instance: InstanceId(one), wait: WaitId(two) }),
@@ -108,7 +108,7 @@ pub(super) struct Suspect {
     /// How often it died while this was noted with others.
     pub(super) shared: u8,
     /// What is not to be started for it, since the process has died of that.
-    pub(super) barred: Vec<u64>,
+    pub(super) barred: Vec<DefinitionKey>,
 }
 
 impl Suspect {
@@ -122,7 +122,7 @@ impl Suspect {
 pub(super) struct Turning {
     /// The instance; 0 for one that is being started.
     pub(super) instance: InstanceId,
-    pub(super) definition: u64,
+    pub(super) definition: DefinitionKey,
     /// What is asked of it.
     pub(super) asked: String,
 }
@@ -147,7 +147,7 @@ impl Note {
             encode_case(it.case, to);
             to.extend([it.deaths, it.shared]);
             to.extend(count(it.barred.len()));
-            it.barred.iter().for_each(|it| to.extend(it.to_le_bytes()));
+            it.barred.iter().for_each(|it| to.extend(it.0.to_le_bytes()));
         }
         to.extend(count(self.cases.len()));
         for case in &self.cases {
@@ -159,7 +159,7 @@ impl Note {
         }
         if let Some(it) = &self.turning {
             to.extend(it.instance.0.to_le_bytes());
-            to.extend(it.definition.to_le_bytes());
+            to.extend(it.definition.0.to_le_bytes());
             to.extend(&it.asked.as_bytes()[..it.asked.len().min(ASKED_MAX)]);
         }
     }
@@ -174,7 +174,7 @@ impl Note {
             let (case, [deaths, shared]) = (bytes.case()?, bytes.take()?);
             let mut barred = Vec::new();
             for _ in 0..u16::from_le_bytes(bytes.take()?) {
-                barred.push(bytes.number()?);
+                barred.push(DefinitionKey(bytes.number()?));
             }
             note.suspects.push(Suspect { case, deaths, shared, barred });
         }
@@ -185,9 +185,10 @@ impl Note {
             note.activities.push(bytes.case()?);
         }
         if !bytes.0.is_empty() {
-            let (instance, definition) = (bytes.number()?, bytes.number()?);
+            let (instance, definition) =
+                (InstanceId(bytes.number()?), DefinitionKey(bytes.number()?));
             let asked = String::from_utf8_lossy(bytes.0).into_owned();
-            note.turning = Some(Turning { instance: InstanceId(instance), definition, asked });
+            note.turning = Some(Turning { instance, definition, asked });
         }
         Some(note)
     }

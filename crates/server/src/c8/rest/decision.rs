@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use travertine_runtime::{
-    Deployed, Key, Named,
+    DefinitionKey, Deployed, Key, Named,
     engine::{Decided, Evaluated, EvaluatedRule, EvaluatedValue, MadeBy},
 };
 use travertine_value::Name;
@@ -52,7 +52,7 @@ fn outcome(it: &mut Fields<'_>, decided: &Decided, evaluation: Named) {
     it.key("decisionEvaluationKey", evaluation);
     it.key("decisionInstanceKey", evaluation);
     it.text("decisionRequirementsId", graph.map_or("", |it| &it.id));
-    let graph = graph.map_or(Named::DecisionRequirements(0), Deployed::named);
+    let graph = graph.map_or(Named::DecisionRequirements(DefinitionKey::NONE), Deployed::named);
     it.key("decisionRequirementsKey", graph);
     let mut index = 0;
     it.list("evaluatedDecisions", &decided.evaluated, |it, one| {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use travertine_runtime::{
     Definition, Definitions, Deployed, DeployedKind, Key, Named, engine::File,
 };
-use travertine_store::search::Value;
+use travertine_store::{DefinitionKey, search::Value};
 
 use super::{
     Answer, Call,
@@ -191,7 +191,7 @@ fn decision(it: &mut Fields<'_>, item: &Item) {
     it.text("decisionRequirementsId", graph.map_or("", |it| &it.id));
     it.key(
         "decisionRequirementsKey",
-        graph.map_or(Named::DecisionRequirements(0), |it| it.named()),
+        graph.map_or(Named::DecisionRequirements(DefinitionKey::NONE), |it| it.named()),
     );
     it.text("decisionRequirementsName", item.graph_name().unwrap_or_default());
     it.int("decisionRequirementsVersion", graph.map_or(0, |it| it.version));

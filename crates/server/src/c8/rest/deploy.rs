@@ -2,7 +2,7 @@
 
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, multipart::MultipartError};
 use http::StatusCode;
-use travertine_runtime::{Deployed, DeployedKind, Named, engine::File};
+use travertine_runtime::{DefinitionKey, Deployed, DeployedKind, Named, engine::File};
 
 use super::{Answer, Call, read::tenant, write::Fields};
 use crate::desk::{Outcome, Refusal};
@@ -76,7 +76,7 @@ fn deployed(it: &mut Fields<'_>, one: &Deployed, graph: Option<&Deployed>) {
         it.tenant();
         it.text("decisionRequirementsId", graph.map_or("", |it| &it.id));
         it.key("decisionDefinitionKey", one.named());
-        let graph = graph.map_or(Named::DecisionRequirements(0), Deployed::named);
+        let graph = graph.map_or(Named::DecisionRequirements(DefinitionKey::NONE), Deployed::named);
         it.key("decisionRequirementsKey", graph);
     });
     write("decisionRequirements", DeployedKind::Requirements, &|it| {

@@ -240,7 +240,10 @@ fn write(it: &mut Fields<'_>, seen: &Seen) {
     it.text("state", if row.ended.is_some() { "RESOLVED" } else { "ACTIVE" });
     it.tenant();
     it.key("incidentKey", Named::Incident(instance, row.number));
-    it.key("processDefinitionKey", Named::Definition(about.map_or(0, |it| it.definition_key)));
+    it.key(
+        "processDefinitionKey",
+        Named::Definition(about.map(|it| it.definition_key).unwrap_or_default()),
+    );
     it.key("processInstanceKey", Named::Instance(instance));
     it.key_or_null("rootProcessInstanceKey", about.map(|it| Named::Instance(InstanceId(it.root))));
     it.key("elementInstanceKey", search::stay(row.instance, row.visit));

@@ -115,7 +115,7 @@ fn of_type(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
 /// The key of whoever waits.
 fn waiting(named: Named) -> Option<Cell> {
     match named {
-        Named::StartEvent(definition, nth) => Some((STARTS + definition, nth).into()),
+        Named::StartEvent(definition, nth) => Some((STARTS + definition.0, nth).into()),
         other => search::wait(other),
     }
 }

@@ -211,7 +211,10 @@ fn task(it: &mut Fields<'_>, seen: &Seen, definitions: &Definitions) {
     it.key("userTaskKey", search::waiting(row.instance, row.wait));
     it.key("elementInstanceKey", search::stay(row.instance, row.visit));
     it.text_or_null("processName", about.and_then(|it| it.definition_name.as_deref()));
-    it.key("processDefinitionKey", Named::Definition(about.map_or(0, |it| it.definition_key)));
+    it.key(
+        "processDefinitionKey",
+        Named::Definition(about.map(|it| it.definition_key).unwrap_or_default()),
+    );
     it.key("processInstanceKey", Named::Instance(instance));
     it.key_or_null("rootProcessInstanceKey", about.map(|it| Named::Instance(InstanceId(it.root))));
     it.text_or_null("businessId", about.and_then(|it| it.business_id.as_deref()));

@@ -10,7 +10,7 @@ use travertine_value::{
 };
 
 use super::{Out, Put, part, puts, wait::Span};
-use crate::{Address, InstanceId, record};
+use crate::{Address, DefinitionKey, InstanceId, record};
 
 /// A type of the format, which becomes the one of today.
 pub(in crate::codec) trait Lift {
@@ -79,7 +79,7 @@ mirror!(enum Record {
     Paused { wait: Wait, until: Time },
     TaskChanged { wait: Wait, change: TaskChange },
     TimerMoved { wait: Wait, due: Time },
-    Migrated { definition: u64 },
+    Migrated { definition: Definition },
     Folded(it: Box<Folded>),
     Held(it: Held),
     Gone { message: u64 },
@@ -109,7 +109,7 @@ mirror!(
 
 mirror!(
     struct Created {
-        definition: u64,
+        definition: Definition,
         business_id: Option<Name>,
         caller: Option<At>,
         root: Instance,
@@ -191,7 +191,7 @@ mirror!(
 
 mirror!(
     struct StartKey {
-        definition: u64,
+        definition: Definition,
         node: u32,
         position: u32,
     }
@@ -271,7 +271,7 @@ mirror!(
 mirror!(
     struct Call {
         from: At,
-        definition: u64,
+        definition: Definition,
         variables: Values,
         catches: Caught,
         root: Instance,
@@ -298,7 +298,7 @@ mirror!(
 
 mirror!(read struct Snapshot {
     created: Created,
-    definition: u64,
+    definition: Definition,
     records: Vec<Record>,
     since: Vec<(Wait, Time)>,
     state: Vec<u8>,
@@ -404,6 +404,7 @@ macro_rules! numbers {
 
 numbers! {
     Instance(u64) is InstanceId;
+    Definition(u64) is DefinitionKey;
     Wait(u64) is WaitId;
     Post(u64) is PostId;
 }
@@ -441,6 +442,12 @@ impl Lift for At {
 }
 
 impl Put for InstanceId {
+    fn put(&self, out: &mut Out) {
+        self.0.put(out);
+    }
+}
+
+impl Put for DefinitionKey {
     fn put(&self, out: &mut Out) {
         self.0.put(out);
     }
