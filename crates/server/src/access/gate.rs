@@ -1,7 +1,7 @@
 //! Who sends a request: what it logs in with, verified.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -46,8 +46,8 @@ const DOUBLED_MAX: u32 = 5;
 /// How long somebody may have to wait for their turn. Whoever would wait longer is refused at once.
 const TURN_MAX: Duration = Duration::from_secs(8);
 
-/// How many may wait for that.
-const PAUSING_MAX: usize = 256;
+/// How many may wait for that, or for what comes of the same password.
+const PAUSING_MAX: usize = 1_024;
 
 /// How long it is known how often somebody could not be let in.
 const KNOWN: Duration = Duration::from_hours(1);
@@ -60,8 +60,9 @@ pub(crate) struct Gate {
     verified: Mutex<Verified>,
     /// By a part of the hash of a name. Names share them, so that nobody can tell by a pause which users there are.
     tries: Mutex<HashMap<u16, Tries>>,
-    /// Somebody was let in: who waits with the same password need not wait any more.
-    let_in: Notify,
+    /// What is tried now, by the hash of what was sent: who sends the same waits for what comes of it.
+    trying: Mutex<HashSet<[u8; 32]>>,
+    tried: Notify,
     verifying: Semaphore,
     waiting: Semaphore,
     pausing: Semaphore,
@@ -92,7 +93,8 @@ impl Gate {
             audit,
             verified: Mutex::default(),
             tries: Mutex::default(),
-            let_in: Notify::new(),
+            trying: Mutex::default(),
+            tried: Notify::new(),
             verifying: Semaphore::new(VERIFYING_MAX),
             waiting: Semaphore::new(WAITING_MAX),
             pausing: Semaphore::new(PAUSING_MAX),
@@ -190,12 +192,28 @@ impl Gate {
             return self.refuse().await;
         };
         let hash: [u8; 32] = Sha256::digest(sent.as_bytes()).into();
-        if let Some(known) = self.known(name, &hash) {
-            return Ok(known);
+        loop {
+            let mut tried = pin!(self.tried.notified());
+            tried.as_mut().enable();
+            if let Some(known) = self.known(name, &hash) {
+                return Ok(known);
+            }
+            if let Some(_trying) = Trying::begin(self, hash) {
+                return self.try_one(name, password, hash).await;
+            }
+            let _pauses = self.pausing.try_acquire().map_err(|_| Refusal::Rate(PAUSE))?;
+            tried.await;
         }
-        if let Some(known) = self.turn(name, &hash).await? {
-            return Ok(known);
-        }
+    }
+
+    /// Whether that is the password of whoever has this name; tried when it is its turn.
+    async fn try_one(
+        &self,
+        name: &str,
+        password: &str,
+        hash: [u8; 32],
+    ) -> Result<Principal, Refusal> {
+        self.turn(name).await?;
         let directory = self.register.now();
         let known = directory.user(name);
         let against = known.map(|(it, _)| Arc::clone(it)).or_else(|| directory.nobody());
@@ -216,7 +234,6 @@ impl Gate {
         self.tries().remove(&bucket(name));
         self.audit.note_rarely(principal.name.clone(), "login", "");
         self.remember(hash, &directory);
-        self.let_in.notify_waiters();
         Ok(principal.clone())
     }
 
@@ -225,8 +242,8 @@ impl Gate {
     }
 
     /// Waits until it may be tried under this name. Until somebody was let in, each counts as one who was not, so those
-    /// who come together have their turns, too. Answers who it is where that is known meanwhile.
-    async fn turn(&self, name: &str, hash: &[u8; 32]) -> Result<Option<Principal>, Refusal> {
+    /// who come together have their turns, too.
+    async fn turn(&self, name: &str) -> Result<(), Refusal> {
         let now = Instant::now();
         let at = {
             let mut tries = self.tries();
@@ -243,23 +260,12 @@ impl Gate {
             it.times = it.times.saturating_add(1);
             at
         };
-        if at == now {
-            return Ok(None);
+        if at > now {
+            let full = |_| Refusal::Rate(at.duration_since(now));
+            let _pauses = self.pausing.try_acquire().map_err(full)?;
+            sleep_until(at).await;
         }
-        let full = |_| Refusal::Rate(at.duration_since(now));
-        let _pauses = self.pausing.try_acquire().map_err(full)?;
-        let mut turn = pin!(sleep_until(at));
-        loop {
-            let mut let_in = pin!(self.let_in.notified());
-            let_in.as_mut().enable();
-            if let Some(known) = self.known(name, hash) {
-                return Ok(Some(known));
-            }
-            tokio::select! {
-                () = &mut turn => return Ok(None),
-                () = let_in => {}
-            }
-        }
+        Ok(())
     }
 
     /// Whose password was verified a moment ago.
@@ -288,6 +294,30 @@ impl Gate {
             *verified = Verified { changes: directory.changes(), all: HashMap::new() };
         }
         verified.all.insert(hash, Instant::now());
+    }
+}
+
+/// Something that is tried until this is dropped.
+#[derive(Debug)]
+struct Trying<'a> {
+    gate: &'a Gate,
+    hash: [u8; 32],
+}
+
+impl<'a> Trying<'a> {
+    /// Begins, unless it is being tried.
+    fn begin(gate: &'a Gate, hash: [u8; 32]) -> Option<Self> {
+        let mut all = gate.trying.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that is dropped takes its hash away, so there is none where another one has it.
+        let is_first = all.insert(hash);
+        is_first.then(|| Self { gate, hash })
+    }
+}
+
+impl Drop for Trying<'_> {
+    fn drop(&mut self) {
+        self.gate.trying.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.hash);
+        self.gate.tried.notify_waiters();
     }
 }
 

@@ -319,7 +319,7 @@ async fn who_comes_together_with_the_right_password_is_let_in_together() {
     let server = Arc::new(serve(Options { access, ..options() }).await);
     let login = format!("authorization: Basic {}\r\n", STANDARD.encode("ann:correct horse"));
     let mut all = tokio::task::JoinSet::new();
-    for _ in 0..6 {
+    for _ in 0..100 {
         let (server, login) = (Arc::clone(&server), login.clone());
         all.spawn(async move { server.ask("GET /v2/topology", &login, "").await });
     }
