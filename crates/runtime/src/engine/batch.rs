@@ -351,12 +351,12 @@ async fn work(engine: Engine, job: Job) -> Outcome {
         Some(_) => guard(&engine).await,
         None => None,
     };
-    let by = match order.who.as_deref() {
+    let by = Arc::new(match order.who.as_deref() {
         Some(who) => By { who: who.into(), batch: Some(batch) },
         None => By { who: format!("batch {batch}").into(), batch: None },
-    };
+    });
     let since = engine.inner.batches.takes_over(batch).then_some(order.at);
-    let engine = engine.on_behalf_of(by.clone());
+    let engine = engine.on_behalf_of(Arc::clone(&by));
     let one = Arc::new(One { engine, work: order.work.clone(), by, since, guard });
     let mut others = match &order.work {
         BatchWork::Delete => delete(&one, &order.instances).await,
@@ -491,7 +491,7 @@ struct One {
     /// It writes down who began the batch, and which one it is.
     engine: Engine,
     work: BatchWork,
-    by: By,
+    by: Arc<By>,
     /// Since when this may have been done before, where it may.
     since: Option<Timestamp>,
     guard: Asked,

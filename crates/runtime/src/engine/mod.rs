@@ -116,7 +116,7 @@ pub struct Engine {
     /// What ends when nobody has the engine any more. Its own threads do not keep it open.
     threads: Option<Arc<Threads>>,
     /// Who asks, where that is known.
-    by: Option<By>,
+    by: Option<Arc<By>>,
 }
 
 #[derive(Debug)]
@@ -167,10 +167,10 @@ impl Engine {
     /// ```
     #[must_use]
     pub fn by(&self, who: &str) -> Self {
-        self.on_behalf_of(By { who: who.into(), batch: None })
+        self.on_behalf_of(Arc::new(By { who: who.into(), batch: None }))
     }
 
-    fn on_behalf_of(&self, by: By) -> Self {
+    fn on_behalf_of(&self, by: Arc<By>) -> Self {
         Self { by: Some(by), ..self.clone() }
     }
 

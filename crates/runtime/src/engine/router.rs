@@ -25,7 +25,7 @@ use crate::{
 pub(super) struct Router<'a> {
     common: &'a Arc<Common>,
     /// Who asks, where that is known.
-    by: Option<&'a By>,
+    by: Option<&'a Arc<By>>,
 }
 
 impl<'a> Router<'a> {
@@ -34,7 +34,7 @@ impl<'a> Router<'a> {
     }
 
     /// For somebody who asks.
-    pub(super) fn by(self, by: Option<&'a By>) -> Self {
+    pub(super) fn by(self, by: Option<&'a Arc<By>>) -> Self {
         Self { by, ..self }
     }
 

@@ -313,7 +313,7 @@ pub struct Caller {
     sender: Option<oneshot::Sender<Result<Reply, Error>>>,
     has_begun: bool,
     /// Who that is, where it is known.
-    by: Option<By>,
+    by: Option<Arc<By>>,
 }
 
 /// Somebody who is known by name. What they ask for is written down with that.
@@ -375,7 +375,9 @@ impl ReplyTo {
     }
 
     /// A caller in this process, and where it is told; who that is, where it is known.
-    pub(crate) fn caller_by(by: Option<By>) -> (Self, oneshot::Receiver<Result<Reply, Error>>) {
+    pub(crate) fn caller_by(
+        by: Option<Arc<By>>,
+    ) -> (Self, oneshot::Receiver<Result<Reply, Error>>) {
         let (sender, receiver) = oneshot::channel();
         (Self::Caller(Caller { sender: Some(sender), has_begun: false, by }), receiver)
     }
@@ -390,7 +392,7 @@ impl ReplyTo {
     }
 
     /// A shard begins with the request. Answers who the caller is, where that is known.
-    pub(crate) fn begin(&mut self) -> Option<By> {
+    pub(crate) fn begin(&mut self) -> Option<Arc<By>> {
         let Self::Caller(caller) = self else { return None };
         caller.has_begun = true;
         caller.by.take()

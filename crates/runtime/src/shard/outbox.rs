@@ -3,7 +3,7 @@
 //! Letters to the shard itself wait here too: what is not seen to within a batch is written with it, so
 //! that a crash loses nothing of it.
 
-use std::{collections::VecDeque, fmt};
+use std::{collections::VecDeque, fmt, sync::Arc};
 
 use travertine_kernel::Event;
 use travertine_store::{
@@ -32,7 +32,7 @@ pub(super) struct Outbox {
     /// The last entry that was written, or is about to be.
     pub(super) seq: Seq,
     /// Who has asked for what becomes true of instances now, where that is known.
-    pub(super) by: Option<By>,
+    pub(super) by: Option<Arc<By>>,
     entries: Vec<Entry>,
     bytes: usize,
     sent: Vec<Mail>,
