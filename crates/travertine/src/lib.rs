@@ -59,10 +59,11 @@ pub use travertine_kernel::{
 pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
     Activated, Address, BadId, Batch, BatchCause, BatchItem, BatchOutcome, BatchPage, BatchStep,
-    BatchWork, Correlated, DeadLetter, DecisionDefinition, Definition, Definitions, Deployed,
-    DeployedKind, Edit, Ended, Engine, Error, FunctionSettings, InstanceId, JobChange, JobFailure,
-    Kept, KeptHistory, Key, Limit, Message, Named, Overlap, Published, Receipt, Recovered,
-    RequestOutcome, RunStatus, Schedule, Settings, SignalReceipt, TaskChange, Timestamp, When,
+    BatchWork, Correlated, DeadLetter, DecisionDefinition, Definition, DefinitionKey, Definitions,
+    Deployed, DeployedKind, Edit, Ended, Engine, Error, FunctionSettings, InstanceId, JobChange,
+    JobFailure, Kept, KeptHistory, Key, Limit, Message, Named, Overlap, Published, Receipt,
+    Recovered, RequestOutcome, RunStatus, Schedule, Settings, SignalReceipt, TaskChange, Timestamp,
+    When,
     engine::{
         Asker, BadPositions, BatchGuard, Clock, Decided, DecisionOf, Deployment, Difference,
         Evaluated, EvaluatedRule, EvaluatedValue, FailedDecision, Feed, File, Gap, History, Job,
