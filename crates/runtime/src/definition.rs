@@ -497,7 +497,7 @@ impl Definitions {
     /// # use travertine_runtime::{Engine, Error};
     /// # async fn example(engine: Engine) -> Result<(), Error> {
     /// let definitions = engine.definitions();
-    /// let key = definitions.find("order").map_or(0, |it| it.key);
+    /// let key = definitions.find("order").map(|it| it.key).unwrap_or_default();
     /// assert_eq!(definitions.get(key).map(|it| &*it.id), Some("order"));
     /// # Ok(()) }
     /// ```
