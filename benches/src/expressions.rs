@@ -86,7 +86,7 @@ fn javascript(times: u32) -> usize {
     evaluate(&compile("javascript", source), &variables(10), times)
 }
 
-/// The same condition by hand, over the same values.
+/// The condition by hand, over the same values.
 fn closure(times: u32) -> usize {
     let all = variables(10);
     let limit = Number::from(1_000i64);

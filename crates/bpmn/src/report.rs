@@ -36,8 +36,8 @@ impl Report {
         !self.is_rejected() && !idle
     }
 
-    /// The same, where whoever breaks a rule of the standard is refused, whether that would change
-    /// anything or not, and also in what is not executable.
+    /// Refuses whatever breaks a rule of the standard, whether that would change anything or not, and also
+    /// in what is not executable.
     #[must_use]
     pub fn strictly(mut self) -> Self {
         let mut broken = HashSet::new();

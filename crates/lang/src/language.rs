@@ -62,8 +62,8 @@ impl Languages {
         Self::with_script(JavaScript::default())
     }
 
-    /// The same, for texts that have been accepted before: they are read however long that takes, so that it
-    /// does not depend on the machine whether they can be.
+    /// All that come with the engine, for texts that have been accepted before: they are read however long that
+    /// takes, so that it does not depend on the machine whether they can be.
     pub fn patient() -> Self {
         Self::with_script(JavaScript { is_patient: true })
     }

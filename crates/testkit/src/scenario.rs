@@ -55,7 +55,7 @@ impl Scenario {
         Self::read_with(inside, &Options::default())
     }
 
-    /// The same, read with these options.
+    /// The first process of definitions with this inside, read with these options. Panics where they are rejected.
     pub fn read_with(inside: &str, options: &Options) -> Self {
         let report = Self::report_with(inside, options);
         let errors: Vec<String> = report

@@ -19,7 +19,7 @@ pub struct Asset {
     pub hash: &'static str,
     /// What is in it.
     pub bytes: &'static [u8],
-    /// The same, compressed by gzip.
+    /// What is in it, compressed by gzip.
     pub gzip: &'static [u8],
 }
 

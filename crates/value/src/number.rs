@@ -285,7 +285,7 @@ impl Number {
         if self.is_negative() { self.negated() } else { self }
     }
 
-    /// The same distance on the other side of nought.
+    /// The number as far on the other side of nought.
     ///
     /// ```
     /// # use travertine_value::Number;

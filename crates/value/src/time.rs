@@ -147,7 +147,7 @@ pub enum Timer {
     Duration,
     /// A time span again and again, or a cron expression.
     Cycle,
-    /// The same, but in cron expressions weekdays are counted from 1 for Sunday.
+    /// A time span again and again, or a cron expression in which weekdays are counted from 1 for Sunday.
     QuartzCycle,
 }
 

@@ -15,8 +15,8 @@ pub(super) struct Scope {
     pub(super) members: Vec<NodeId>,
     /// Where a token can go from each node.
     pub(super) next: Vec<Vec<usize>>,
-    /// The same, without the boundary events that leave their activity alone: the ways of which a
-    /// token takes one.
+    /// The ways of which a token takes one from each node: those of `next`, without the boundary events
+    /// that leave their activity alone.
     pub(super) own: Vec<Vec<usize>>,
 }
 
@@ -121,7 +121,7 @@ impl Scope {
     }
 }
 
-/// The same edges, turned around.
+/// The edges, turned around.
 pub(super) fn reversed(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut back = vec![Vec::new(); next.len()];
     for (from, ways) in next.iter().enumerate() {

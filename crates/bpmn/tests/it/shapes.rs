@@ -1,4 +1,4 @@
-//! The same model written otherwise: nested, with other prefixes, other kinds of elements, in another order.
+//! One model written in many ways: nested, with other prefixes, other kinds of elements, in another order.
 //!
 //! A rule of the standard that was read off one way to write something does not find the next. So each model
 //! that breaks a rule is written in all the shapes in which it still does, and each neighbour with it.
@@ -25,11 +25,11 @@ pub(crate) enum Shape {
     Wordy,
     /// What stands in the process stands in a sub-process of it.
     InSubProcess,
-    /// The same, in a transaction.
+    /// It stands in a transaction.
     InTransaction,
-    /// The same, two levels deep in an event sub-process.
+    /// It stands two levels deep in an event sub-process.
     InEventSubProcess,
-    /// The same, in a sub-process of an ad-hoc sub-process.
+    /// It stands in a sub-process of an ad-hoc sub-process.
     InAdHoc,
     /// The process is that of one of two participants, and has lanes.
     InPool,

@@ -57,7 +57,7 @@ pub(crate) struct ItemType {
 pub(crate) enum Shape {
     /// A type that FEEL knows.
     Plain(Type),
-    /// The same as another, but for the allowed values.
+    /// Another type, but for the allowed values.
     Same(TypeId),
     List(TypeId),
     Context(Vec<(Name, TypeId)>),

@@ -185,7 +185,7 @@ impl Context {
         }
     }
 
-    /// The same with this entry added or replaced.
+    /// This context with an entry added or replaced.
     #[must_use]
     pub fn with(self, name: Name, value: FeelValue) -> Self {
         let mut entries = self.into_entries();

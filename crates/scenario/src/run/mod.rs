@@ -61,7 +61,8 @@ pub enum Mode {
     /// Nobody has to: all is granted in the order in which it was asked for, and the first choice that can be
     /// made is.
     First,
-    /// The same, but the choice is made that is best for the objective, as far as that shows at once.
+    /// Nobody has to: all is granted as with `First`, and the choice that is best for the objective is made, as
+    /// far as that shows at once.
     Best,
     /// Somebody outside, by [`Simulation::decide`].
     Ask,

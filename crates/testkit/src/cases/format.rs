@@ -16,7 +16,7 @@ pub struct Suite {
     pub folder: PathBuf,
     /// What texts in languages that only this suite uses mean in ours.
     pub expressions: Map,
-    /// The same for scripts.
+    /// What scripts in languages that only this suite uses mean in ours.
     pub scripts: Map,
     /// The cases.
     pub cases: Vec<Case>,

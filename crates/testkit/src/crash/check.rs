@@ -33,7 +33,7 @@ pub fn check(dir: &Path, ledger: &Ledger) -> Result<Vec<String>, Error> {
     Ok(wrong)
 }
 
-/// The same, and then sees to everything until all instances have ended as they must.
+/// Sees to everything until all instances have ended as they must, and says what is not as it must be.
 pub fn settle(dir: &Path, ledger: &mut Ledger) -> Result<Vec<String>, Error> {
     let clock = Arc::new(ManualClock::new(at(ledger.time)));
     let engine = open(dir, &clock)?;

@@ -106,7 +106,7 @@ impl Drive {
         check(&self.dir, &self.ledger).unwrap_or_else(|error| vec![error.to_string()])
     }
 
-    /// The same, after seeing to everything that waits.
+    /// Opens the store, sees to everything that waits, and says what is wrong with it.
     pub fn settle(&mut self) -> Vec<String> {
         settle(&self.dir, &mut self.ledger).unwrap_or_else(|error| vec![error.to_string()])
     }

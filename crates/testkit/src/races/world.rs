@@ -34,7 +34,7 @@ pub(super) const SHARDS: u16 = 3;
 pub enum Step {
     /// An actor asks for what it wants next.
     Ask(usize),
-    /// The same, but everything crashes before the actor hears of it.
+    /// An actor asks for what it wants next, but everything crashes before it hears of it.
     AskInVain(usize),
     /// The next mail from one shard to another arrives.
     Deliver(u16, u16),

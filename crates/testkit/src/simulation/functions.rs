@@ -20,7 +20,7 @@ impl Event for Note {
     const NAME: &'static str = "note";
 }
 
-/// The same by another name, which functions send too.
+/// What clients and functions send by this name.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Ping(BTreeMap<String, i64>);

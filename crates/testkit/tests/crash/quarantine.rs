@@ -67,7 +67,7 @@ fn story(shards: u16, kind: &str) -> String {
     told.trim_end().to_owned()
 }
 
-/// The same on one shard and on several.
+/// Has a story on one shard and on several, and compares what they tell.
 fn stories(kind: &str, expected: &Expect) {
     let told = story(1, kind);
     expected.assert_eq(&told);

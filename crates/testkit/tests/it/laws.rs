@@ -333,7 +333,7 @@ proptest! {
     }
 }
 
-/// The same plan with its nodes, apart from the process, and its flows the other way round.
+/// This plan with its nodes, apart from the process, and its flows the other way round.
 fn renumber(plan: &Plan) -> Plan {
     let last = u32::try_from(plan.nodes.len()).expect("plans are small");
     let turned = |id: NodeId| if id == NodeId(0) { id } else { NodeId(last - id.0) };

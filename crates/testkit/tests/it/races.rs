@@ -147,7 +147,7 @@ fn send(mark: &str, to: &str) -> Request {
     Request::Send(message)
 }
 
-/// The same to whoever waits.
+/// An event to all who wait, known by its mark.
 fn send_all(mark: &str) -> Request {
     Request::Send(Message {
         id: Some(mark.into()),

@@ -37,13 +37,13 @@ impl TypeError {
         Self::new(format!("nested deeper than {}", crate::json::DEPTH_MAX))
     }
 
-    /// The same, seen from the object that has this field.
+    /// This error as seen from the object that has this field.
     pub(super) fn in_field(mut self, name: &str) -> Self {
         self.0.path.push(Step::Field(name.to_owned()));
         self
     }
 
-    /// The same, seen from the list that has this item.
+    /// This error as seen from the list that has this item.
     pub(super) fn in_item(mut self, index: usize) -> Self {
         self.0.path.push(Step::Index(index));
         self

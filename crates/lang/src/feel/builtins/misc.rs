@@ -22,7 +22,7 @@ fn not(args: &mut Args<'_, '_, '_>) -> Answer {
     Ok((!args.boolean(0)?).into())
 }
 
-/// The same value of the same kind: a point in time also has to be meant in the same place.
+/// Whether values are equal and of one kind: a point in time also has to be meant in the same place.
 fn is(args: &mut Args<'_, '_, '_>) -> Answer {
     Ok(match (args.value(0), args.value(1)) {
         (FeelValue::Time(a), FeelValue::Time(b)) => a == b,

@@ -91,7 +91,7 @@ impl<'s> Session<'s> {
         &self.warnings
     }
 
-    /// The same, leaving none behind.
+    /// Takes what became null so far, and why, and leaves none behind.
     pub fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
     }

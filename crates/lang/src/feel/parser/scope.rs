@@ -191,7 +191,8 @@ impl Parser<'_> {
         self.known_ahead(components)
     }
 
-    /// The same for what stands behind a dot.
+    /// How many of the words to come form the longest known name behind a dot, and that name. One word is
+    /// always a name.
     pub(super) fn component_ahead(&self) -> (usize, Name) {
         const PROPERTIES: [[&str; 2]; 3] =
             [["time", "offset"], ["start", "included"], ["end", "included"]];

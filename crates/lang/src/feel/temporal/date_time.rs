@@ -62,12 +62,12 @@ impl DateTime {
         self.offset_seconds().map(DaysDuration::from_seconds)
     }
 
-    /// The same point in time as the clocks of another zone show it.
+    /// This point in time as the clocks of another zone show it.
     pub fn in_zone(&self, zone: Zone) -> Option<Self> {
         Self::from_utc_nanos(self.utc_nanos()?, zone)
     }
 
-    /// The same time of the day so many months later.
+    /// This time of the day so many months later.
     pub fn add_months(&self, duration: YearsDuration) -> Option<Self> {
         Some(Self { date: self.date.add_months(duration)?, time: self.time.clone() })
     }

@@ -80,7 +80,7 @@ impl Time {
         self.zone.offset_of_time(self.second_of_day()).map(DaysDuration::from_seconds)
     }
 
-    /// The same time elsewhere.
+    /// This time of the day in another zone.
     #[must_use]
     pub fn with_zone(&self, zone: Zone) -> Self {
         Self { nanos: self.nanos, zone }

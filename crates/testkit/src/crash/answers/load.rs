@@ -218,7 +218,7 @@ impl Client {
         }
     }
 
-    /// The same, of what is done where there is an answer.
+    /// Asks for something that is done where there is an answer, and says so before and after.
     fn ask_plainly<T>(
         &mut self,
         kind: Kind,

@@ -30,7 +30,7 @@ fn over_items() -> String {
     several(OVER_ITEMS, "")
 }
 
-/// The same as a model for Camunda 8 has it.
+/// Several instances over the items, as a model for Camunda 8 has them.
 fn zeebe() -> String {
     let inside = r#"<extensionElements><zeebe:loopCharacteristics
         xmlns:zeebe="http://camunda.org/schema/zeebe/1.0" inputCollection="=items"
