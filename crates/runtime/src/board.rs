@@ -396,7 +396,7 @@ impl Board {
         Turn { board: Arc::clone(self), job_type: Name::clone(job_type), place: None }
     }
 
-    /// The same for one in line.
+    /// Takes the first jobs of its type for one in line, at most so many.
     pub(crate) fn take_in_turn(&self, turn: &Turn, most: usize, now: Timestamp) -> Vec<Offer> {
         self.take_and(&turn.job_type, turn.place, most, now, |_| ())
     }

@@ -172,7 +172,7 @@ pub struct Definitions {
     hearing: BTreeMap<Name, BTreeSet<Name>>,
     /// Everything, whatever it is.
     deployed: BTreeMap<DefinitionKey, Arc<Deployed>>,
-    /// The same by what it is and its id.
+    /// Everything, by what it is and its id.
     by_id: BTreeMap<(DeployedKind, Name), Versions<Deployed>>,
     /// The keys of what nothing comes to use any more.
     retired: BTreeSet<DefinitionKey>,
@@ -522,7 +522,7 @@ impl Definitions {
         self.leaving == Some(key)
     }
 
-    /// The same definitions, but nothing more comes to run this one.
+    /// These definitions, but nothing more comes to run this one.
     pub(crate) fn leaving(&self, key: DefinitionKey) -> Self {
         Self { leaving: Some(key), ..self.clone() }
     }

@@ -175,7 +175,7 @@ impl MessageKey {
         Some(Self { name: Name::clone(&message.name), receiver, id })
     }
 
-    /// The same for everybody.
+    /// The key of a message with this name and id for everybody.
     pub(crate) fn for_everybody(&self) -> Self {
         Self { receiver: "".into(), ..self.clone() }
     }
@@ -486,7 +486,7 @@ pub(crate) struct Held {
     by_name: BTreeMap<Name, Kept>,
     /// What they are recognised by, and their numbers.
     ids: BTreeSet<(MessageKey, u64)>,
-    /// The same of dead letters.
+    /// What dead letters are recognised by, and their numbers.
     dead_ids: BTreeSet<(MessageKey, u64)>,
 }
 

@@ -126,7 +126,7 @@ impl Error {
         }
     }
 
-    /// The same where a part was done before: nobody knows how much is.
+    /// This error where a part was done before: nobody knows how much is.
     pub(crate) fn after_a_part(self) -> Self {
         match self.outcome() {
             RequestOutcome::NotDone => Self::Unknown { reason: self.to_string() },

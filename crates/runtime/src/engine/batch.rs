@@ -1,4 +1,4 @@
-//! The same done with each of many instances, and the worker that does it.
+//! Batches: one operation on each of many instances, and the worker that does it.
 //!
 //! One thread does the jobs of all batches, on an executor of its own, so that neither the caller's executor nor the
 //! shards wait for it. It asks the shards for a few instances at a time, like any client: whoever else asks for
@@ -326,7 +326,7 @@ impl Engine {
         !self.inner.common.goes_on()
     }
 
-    /// The same engine, for a thread of its own: it does not keep it open.
+    /// This engine for a thread of its own, which does not keep it open.
     fn unkept(&self) -> Self {
         Self { threads: None, by: None, ..self.clone() }
     }

@@ -22,7 +22,7 @@ impl Engine {
         Self::connect_with(url, Options { shards, ..Options::default() })
     }
 
-    /// The same, with options.
+    /// Opens the store in a PostgreSQL database with these options. A new one gets as many shards as they say.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error};

@@ -312,7 +312,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The same after a change of what is deployed, where it may have been made.
+    /// Has all shards know what is deployed after a change of it, where that may have been made.
     fn take_over_after(
         &self,
         change: Result<(), Error>,

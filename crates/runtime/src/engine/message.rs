@@ -539,7 +539,7 @@ impl Engine {
         }
     }
 
-    /// The same, as it is told, and answers the number of the message, too.
+    /// Sends a message as [`Engine::publish`] does, with these options, and answers its number, too.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error, Message};

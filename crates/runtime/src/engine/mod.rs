@@ -370,7 +370,7 @@ impl Engine {
         }
     }
 
-    /// The same, on a thread that may be blocked.
+    /// Waits until the views have everything that was acknowledged before, on a thread that may be blocked.
     ///
     /// ```
     /// # use travertine_runtime::{Engine, Error};

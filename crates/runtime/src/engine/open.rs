@@ -73,7 +73,7 @@ impl Engine {
         Self::open_with(dir, Options::default())
     }
 
-    /// The same, with options.
+    /// Opens the store in a directory with these options, or makes one there, and goes on with what it has.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error};

@@ -32,7 +32,7 @@ impl Engine {
         self.ask(AwaitRequest { instance, through_incidents: true })
     }
 
-    /// The same of a function; or why it stands still, as soon as it does.
+    /// Answers when a function has ended, and how; or why it stands still, as soon as it does.
     pub(super) fn result_or_incident(&self, instance: InstanceId) -> Pending<Ended> {
         self.ask(AwaitRequest { instance, through_incidents: false })
     }

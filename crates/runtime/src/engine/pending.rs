@@ -94,7 +94,7 @@ impl<T> Pending<T> {
         }
     }
 
-    /// The same, for so long; `None` where no answer has come.
+    /// Waits for it for so long, on a thread that may be blocked; `None` where no answer has come.
     pub(super) fn wait_for(mut self, patience: &mut Patience) -> Option<Result<T, Error>> {
         block_on_for(&mut self, Some(patience))
     }

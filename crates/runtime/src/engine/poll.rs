@@ -201,7 +201,7 @@ impl Engine {
         }
     }
 
-    /// The same things, those of one shard together, in their order.
+    /// Groups things by the shard of their jobs, and keeps their order.
     fn by_shard<T>(
         &self,
         all: impl IntoIterator<Item = T>,

@@ -128,7 +128,7 @@ impl Engine {
         Reading { common: Arc::clone(common), readers: Arc::clone(readers) }
     }
 
-    /// The same, on a thread that may be blocked.
+    /// Reads a page of rows as they are now, on a thread that may be blocked.
     ///
     /// ```
     /// # use travertine_store as travertine;

@@ -93,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// The same, with other limits.
+    /// Shortens and forgets what has ended long enough ago by these limits.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error};

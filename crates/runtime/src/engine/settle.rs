@@ -30,8 +30,8 @@ impl Engine {
         Ok(self.settle_but_restless(within, |_| false)?.rests)
     }
 
-    /// The same, but does not wait for instances that do not come to rest where nothing else is left to do
-    /// and `may_go` says so.
+    /// Waits until nothing goes on by itself any more, but not for instances that do not come to rest where
+    /// nothing else is left to do and `may_go` says so.
     #[doc(hidden)] // For the command line.
     pub fn settle_but_restless(
         &self,

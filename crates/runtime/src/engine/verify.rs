@@ -27,7 +27,7 @@ impl Engine {
         self.verify_told(&Progress(Arc::new(|_, _, _| {})))
     }
 
-    /// The same, and says how far it is: each entry is read twice.
+    /// Replays everything, compares it with the views, and says how far it is: each entry is read twice.
     ///
     /// ```
     /// # use travertine_runtime::{Engine, Error};

@@ -42,7 +42,7 @@ pub trait Ask {
     /// What is answered.
     type Reply;
 
-    /// The same as one of all requests.
+    /// Turns it into one of all requests.
     fn into_request(self) -> Request;
 
     /// What a reply to it says.

@@ -96,7 +96,7 @@ impl<'a> Start<'a> {
         Self { definition, ..Self::default() }
     }
 
-    /// The same with these variables.
+    /// Begins with these variables.
     #[must_use]
     pub fn with(self, variables: Assignments) -> Self {
         Self { variables, ..self }

@@ -94,7 +94,7 @@ pub struct Given {
     pub job_type: Name,
     /// What people call the instance.
     pub business_id: Option<Name>,
-    /// The same for all attempts of one call, where the call says it.
+    /// The key that all attempts of one call share, where the call has one.
     pub idempotency_key: Option<Name>,
     /// Whether it is called for a result; otherwise it brings variables.
     pub wants_result: bool,

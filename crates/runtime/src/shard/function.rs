@@ -309,7 +309,7 @@ impl Shard {
         self.session_as(live, &live.definition)
     }
 
-    /// The same with the code of another version.
+    /// The code of a function in the version of this definition, at its beginning.
     fn session_as(&self, live: &Live, definition: &Definition) -> Result<Session, Blocked> {
         let Definition { id, version, .. } = definition;
         let Some(function) = self.code.functions.find_workflow(id, Some(*version)) else {

@@ -13,7 +13,7 @@ use crate::{Address, Definition, InstanceId};
 pub(super) struct Instances {
     /// Those in memory.
     pub(super) lives: HashMap<InstanceId, Box<Live>, Hashed>,
-    /// The same, in the order in which they are considered for being forgotten.
+    /// Those in memory, in the order in which they are considered for being evicted.
     pub(super) order: VecDeque<InstanceId>,
     /// How often one was asked for.
     pub(super) ticks: u64,

@@ -84,7 +84,7 @@ pub struct Activated {
     pub priority: i64,
     /// What the model says of it.
     pub headers: Assignments,
-    /// The same for all attempts of one call, where a function has asked for it.
+    /// The key that all attempts of one call share, where a function has asked for the job.
     pub idempotency_key: Option<Name>,
     /// The variables that its token sees.
     pub variables: Assignments,

@@ -28,7 +28,7 @@ pub(super) struct Messages {
     pub(super) held: Held,
     /// Messages that are recognised when they come again.
     known: BTreeMap<MessageKey, u64>,
-    /// The same by number, with until when.
+    /// Messages that are recognised, by number, with until when.
     pub(super) known_until: BTreeMap<u64, (MessageKey, Timestamp)>,
     /// Those of them that have no row yet.
     pub(super) fresh_known: BTreeSet<u64>,

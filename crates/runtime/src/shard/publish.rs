@@ -66,7 +66,7 @@ impl Shard {
         Ok(published.receipt)
     }
 
-    /// The same, unless variables of other shards must be looked at first.
+    /// Sends a message, unless variables of other shards must be looked at first.
     pub(crate) fn begin_publishing(
         &mut self,
         mut message: Message,
@@ -85,7 +85,7 @@ impl Shard {
         }
     }
 
-    /// The same, once variables were looked at.
+    /// Sends a message once variables were looked at.
     pub(crate) fn finish_publishing(
         &mut self,
         message: Message,

@@ -374,7 +374,7 @@ impl Shard {
         self.starts.check_chain(definition, self.env.settings.generations_max, self.now)
     }
 
-    /// The same, where nobody can be told that it did not start.
+    /// Triggers a start event where nobody can be told that it did not start.
     pub(super) fn trigger_start_or_log(
         &mut self,
         start: StartKey,
@@ -409,7 +409,7 @@ impl Shard {
         self.create_with(created, Vec::new(), start)
     }
 
-    /// The same, of which its starter says something.
+    /// Makes an instance, writes what its starter says of it, and starts it; none where it refuses to start.
     fn create_with(
         &mut self,
         created: Created,

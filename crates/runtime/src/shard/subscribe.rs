@@ -132,7 +132,7 @@ impl Shard {
         }
     }
 
-    /// The same, after the log was read: nobody is told and nothing is taken.
+    /// Subscribes a wait again after the log was read: nobody is told and nothing is taken.
     pub(super) fn subscribe_again(&mut self, live: &Live, wait: WaitId, on: &WaitFor) {
         let Some(subscription) = live.subscription(wait, on) else { return };
         if self.keeper(&subscription.name) == self.id() {

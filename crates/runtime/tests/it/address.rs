@@ -20,7 +20,7 @@ const CAMUNDA7: &str = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100
     <receiveTask id="r" messageRef="m"/><sequenceFlow id="f2" sourceRef="r" targetRef="e"/>
     <endEvent id="e"/></process></definitions>"#;
 
-/// The same, where a key is worked out as Camunda 8 does.
+/// A process that waits for `paid` by a key that is worked out as Camunda 8 does.
 const CAMUNDA8: &str = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
     xmlns:zeebe="http://camunda.org/schema/zeebe/1.0" targetNamespace="t">
     <message id="m" name="paid"><extensionElements>

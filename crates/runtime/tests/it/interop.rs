@@ -57,7 +57,7 @@ const SHOP: &str = r#"<error id="empty" errorCode="empty"/><process id="shop" is
       tv:messageVariable="why"/></boundaryEvent>
     <sequenceFlow id="f3" sourceRef="b" targetRef="e"/><endEvent id="e"/></process>"#;
 
-/// The same without mappings.
+/// A process that calls `bill` without mappings.
 const STALL: &str = r#"<process id="stall" isExecutable="true">
     <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="c"/>
     <callActivity id="c" calledElement="bill"/><sequenceFlow id="f2" sourceRef="c" targetRef="e"/>

@@ -31,7 +31,7 @@ const HEARS: WorkflowDefinition = WorkflowDefinition {
     },
 };
 
-/// The same, and begins anew after so many.
+/// Hears events, and begins anew after so many.
 const BEGINS_ANEW: WorkflowDefinition = WorkflowDefinition {
     run: |cx, _| {
         Box::pin(async move {

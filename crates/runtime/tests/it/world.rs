@@ -56,7 +56,7 @@ impl World {
         self.restart_after(|_| {});
     }
 
-    /// The same, and has something done to the directory in between.
+    /// Shuts the engine down, has something done to the directory, and opens it again.
     pub(crate) fn restart_after(&mut self, act: impl FnOnce(&Path)) {
         self.engine.take().expect("the engine is open").shutdown().expect("it shuts down");
         act(&self.data());
@@ -68,13 +68,13 @@ impl World {
         self.dir.path().join("data")
     }
 
-    /// The same, but another program opens it.
+    /// Shuts the engine down, and has another program open it.
     pub(crate) fn restart_with(&mut self, functions: travertine_func::Functions) {
         self.options.functions = functions;
         self.restart();
     }
 
-    /// The same, and someone only looks.
+    /// Shuts the engine down and opens it again, at rest where someone only looks.
     pub(crate) fn restart_at_rest(&mut self, at_rest: bool) {
         self.options.settings.at_rest = at_rest;
         self.restart();
