@@ -33,7 +33,7 @@ pub(crate) enum About {
     Everything,
     /// Something that is there or not: who may not see it must not learn which.
     Object,
-    /// The same, which is only theirs who have begun it.
+    /// Something that is there or not, and is only for those who have begun it.
     Private,
     /// A name, which says nothing about what is there.
     Name,

@@ -428,7 +428,7 @@ impl Accounts {
         self.add_key_for(id, expires, &[], by)
     }
 
-    /// The same, with what is granted to whoever has it.
+    /// Draws an API key to which this is granted. Its text is answered once and never again.
     pub(crate) fn add_key_for(
         &self,
         id: &str,

@@ -20,10 +20,10 @@ use travertine_value::Name;
 
 use super::Accounts;
 
-/// How long the same is only counted after it was written.
+/// How long a repeated reason to worry is only counted after it was written.
 const OFTEN: Duration = Duration::from_mins(1);
 
-/// The same, for what is no reason to worry.
+/// How long what is no reason to worry is only counted after it was written.
 const RARELY: Duration = Duration::from_hours(1);
 
 /// How many different things are told apart at once. All others are counted together.

@@ -72,7 +72,7 @@ impl Desk {
         self.retire_numbered(number, delete_history, || key::no_such("resource", key, None)).await
     }
 
-    /// The same, by the number behind the key.
+    /// Takes what has this number out of use, as [`Self::retire`] does.
     pub(crate) async fn retire_numbered(
         &self,
         number: DefinitionKey,

@@ -101,7 +101,7 @@ impl Desk {
 }
 
 impl Ask {
-    /// The same in words of the engine.
+    /// What the engine is asked for, to wait so long for the first job.
     pub(super) fn of(self, wait: Duration) -> JobAsk {
         let Self { job_type, worker, lease, most, names: variables, wait: _ } = self;
         let bytes_max = Some(BYTES_MAX);

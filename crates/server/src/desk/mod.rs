@@ -88,7 +88,7 @@ impl Desk {
         }
     }
 
-    /// The same, with the times that a server has for those who wait. They get nothing any more once `ends` says so.
+    /// Sets the times that a server has for those who wait. They get nothing any more once `ends` says so.
     #[must_use]
     pub(crate) fn waiting(self, options: &Options, ends: CancellationToken) -> Self {
         let (poll, result) = (options.poll_default, options.result_default);
@@ -116,7 +116,7 @@ impl Desk {
         Ok(())
     }
 
-    /// The same, with those who are told what happens.
+    /// Has this one tell others what happens.
     #[must_use]
     pub(crate) fn telling(self, teller: Arc<Teller>) -> Self {
         Self { teller: Some(teller), ..self }
@@ -130,7 +130,7 @@ impl Desk {
         self.teller.as_ref().ok_or_else(missing)
     }
 
-    /// The same, with who knows whether what somebody may still holds.
+    /// Has this gate say whether what somebody may still holds.
     #[must_use]
     pub(crate) fn guarded(self, gate: Arc<Gate>) -> Self {
         Self { gate: Some(gate), ..self }

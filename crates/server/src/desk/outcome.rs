@@ -79,7 +79,7 @@ impl Refusal {
         Self { outcome, detail: detail.into(), code: outcome.code(), retry_after: None, done }
     }
 
-    /// The same, of what was asked once something was done: nobody must take it for not done.
+    /// This refusal of what was asked once something was done: nobody must take that for not done.
     pub(crate) fn once_done(self) -> Self {
         let detail = format!("it was done, but what came of it cannot be told: {}", self.detail);
         Self { done: RequestOutcome::Done, ..Self::new(Outcome::Unknown, detail) }

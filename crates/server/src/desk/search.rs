@@ -115,7 +115,7 @@ impl Desk {
         Ok(self.all(search).await?.rows.pop())
     }
 
-    /// The same, also where it is over.
+    /// The one row that has this in a column that tells rows apart, also where it is over.
     pub(super) async fn ever(
         &self,
         table: Table,
@@ -223,7 +223,7 @@ impl Desk {
         self.task_at(at, || key::no_such("user task", key, None)).await
     }
 
-    /// The same, as it is called otherwise.
+    /// A user task, by its address.
     pub(crate) async fn task_at(
         &self,
         at: Address,

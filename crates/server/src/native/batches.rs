@@ -1,4 +1,4 @@
-//! The same done with each of many instances: the filter itself is sent, what it finds is counted, and stays as it is.
+//! Batches: an operation on all that a filter finds. The filter itself is sent; what it finds is counted, and stays so.
 
 use travertine_data::batch as documents;
 use travertine_runtime::{Batch, BatchCause, BatchOutcome, BatchStep, BatchWork, InstanceId};

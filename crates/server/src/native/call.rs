@@ -120,7 +120,7 @@ impl Call {
         instance_called(&self.desk, text).await
     }
 
-    /// The same, of which something is only read.
+    /// The instance that someone means, to only read something of it.
     pub(super) async fn instance_to_read(&self, text: &str) -> Result<InstanceId, Problem> {
         instance_called(&self.desk.needing(Permission::Read)?, text).await
     }
@@ -226,7 +226,7 @@ impl Call {
         all.iter().map(|it| it.as_str().map(Name::from).ok_or_else(wrong)).collect()
     }
 
-    /// The same call with the parameters of a list, which stand in a field that is an object.
+    /// This call with the parameters of a list, which stand in a field that is an object.
     pub(super) fn with_parameters(mut self, name: &str, all: &[&str]) -> Result<Self, Problem> {
         self.query.clear();
         let given = self.variables(name)?;

@@ -30,7 +30,7 @@ impl Problem {
         self.refusal.done
     }
 
-    /// The same, of what was asked once something was done.
+    /// This problem of what was asked once something was done: nobody must take that for not done.
     pub(super) fn once_done(self) -> Self {
         Self { refusal: self.refusal.once_done(), ..self }
     }

@@ -1,4 +1,4 @@
-//! The same done with each of many instances, over both protocols.
+//! Batches, over both protocols.
 
 use serde_json::{Value as Json, json};
 

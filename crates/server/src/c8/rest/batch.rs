@@ -1,4 +1,4 @@
-//! The same done with each of many instances.
+//! Batches: one operation on each of many instances.
 
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};

@@ -44,7 +44,7 @@ pub(super) fn variables(object: Option<&RawValue>) -> Result<Assignments, Refusa
     }
 }
 
-/// There is one tenant.
+/// Refuses a tenant, unless it is the one there is.
 pub(super) fn tenant(name: Option<&str>) -> Result<(), Refusal> {
     match name {
         None | Some("" | TENANT) => Ok(()),
@@ -54,7 +54,7 @@ pub(super) fn tenant(name: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// The same of several.
+/// Refuses tenants, unless each is the one there is.
 pub(super) fn tenants(names: Option<&[Name]>) -> Result<(), Refusal> {
     names.unwrap_or_default().iter().try_for_each(|it| tenant(Some(it)))
 }

@@ -46,9 +46,9 @@ pub(super) enum Of {
     Word(Column, &'static [(&'static str, &'static [&'static str])]),
     /// Whether there is something in the column.
     Some(Column),
-    /// The same in all rows; nothing, where it is `None`.
+    /// This text in all rows; nothing, where it is `None`.
     Fixed(Option<&'static str>),
-    /// The same of these words in all rows.
+    /// This one of these words in all rows.
     FixedWord(&'static str, &'static [(&'static str, &'static [&'static str])]),
     /// False in all rows.
     Never,
