@@ -159,7 +159,7 @@ pub enum Record {
         /// Whom they log in as.
         who: Name,
     },
-    /// The same, where it was a batch that they have begun.
+    /// Which batch has asked for what else stands in the entry, and who has begun it.
     ByBatch {
         /// Whom they log in as.
         who: Name,

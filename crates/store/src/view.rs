@@ -560,7 +560,7 @@ pub struct SubscriptionRow {
     pub element: Name,
     /// What must match, as a JSON object.
     pub correlation: Name,
-    /// The same, as the codec writes it.
+    /// What must match, as the codec writes it.
     pub body: Vec<u8>,
     /// Since when.
     pub created: Timestamp,

@@ -68,7 +68,7 @@ pub enum Flaw {
 }
 
 impl DecodeError {
-    /// The same error where `bytes` came before.
+    /// This error where `bytes` came before.
     pub(super) fn after(self, bytes: usize) -> Self {
         Self { offset: self.offset + bytes, ..self }
     }

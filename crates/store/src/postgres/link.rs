@@ -199,7 +199,7 @@ impl Lines {
             .unwrap_or_else(|error| Err(Error::Failed { reason: error.to_string() }))
     }
 
-    /// The same, to be waited for where the connections live.
+    /// A new connection, to be waited for where the connections live.
     pub(super) fn connecting(
         &self,
         duty: &str,

@@ -66,7 +66,7 @@ const APPEND: &str = "WITH f AS (
     )
     SELECT shard FROM f";
 
-/// The same for those that neither send nor take mails.
+/// The one statement of an append by those that neither send nor take mails.
 pub(super) const APPEND_ENTRIES: &str = "WITH f AS (
         UPDATE shards s SET last = coalesce(u.upto, s.last), entries = s.entries + u.entries, digest = s.digest + u.digest
         FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])

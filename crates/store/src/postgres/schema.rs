@@ -206,7 +206,7 @@ pub(super) enum Has {
     Text,
     /// A list of texts.
     List,
-    /// The same list for an index: a text may be longer than what fits into it.
+    /// The beginnings of a list of texts, for an index: a text may be longer than what fits into it.
     Beginnings,
 }
 

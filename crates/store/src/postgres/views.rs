@@ -203,7 +203,7 @@ struct Many {
 }
 
 impl Many {
-    /// The same as several statements, where it would be too large.
+    /// Cuts it into several statements, where it would be too large.
     fn cut(mut self) -> impl Iterator<Item = Self> {
         let rows = self.columns.iter().find_map(Columns::rows).unwrap_or(0);
         let (mut bytes, mut begins) = (0, Vec::new());

@@ -32,7 +32,7 @@ pub struct Cursor {
     pub(crate) key: Key,
 }
 
-/// The same in bytes.
+/// A cursor as it is written in bytes.
 #[derive(Deserialize, Serialize)]
 struct Written<'a> {
     version: u8,

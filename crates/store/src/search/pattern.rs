@@ -97,7 +97,7 @@ impl Pattern {
         }
     }
 
-    /// The same in the notation of SQLite's `GLOB`.
+    /// The pattern in the notation of SQLite's `GLOB`.
     pub(crate) fn to_glob(&self) -> String {
         let mut glob = String::new();
         for part in &self.0 {
@@ -111,7 +111,7 @@ impl Pattern {
         glob
     }
 
-    /// The same in the notation of `LIKE`. `text` says how a character stands in the database.
+    /// The pattern in the notation of `LIKE`. `text` says how a character stands in the database.
     #[cfg(feature = "postgres")]
     pub(crate) fn to_like(&self, text: impl Fn(char) -> String) -> String {
         self.0.iter().map(|it| it.in_like(&text)).collect()

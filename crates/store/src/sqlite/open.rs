@@ -227,8 +227,8 @@ impl Database {
         self.read_by(self.pooled()?, read)
     }
 
-    /// The same, within about so many steps of SQLite's machine, where they are counted. What takes more is
-    /// interrupted.
+    /// Reads in one transaction, within about so many steps of SQLite's machine, where they are counted. What
+    /// takes more is interrupted.
     pub(super) fn read_within<T>(
         &self,
         steps: Option<u32>,

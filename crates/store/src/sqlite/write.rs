@@ -69,7 +69,7 @@ impl Writer {
         self.transact(&self.lock(), points, work)
     }
 
-    /// The same, with the connection in hand.
+    /// All that `work` does with this connection, or nothing.
     pub(super) fn transact<T>(
         &self,
         connection: &Connection,

@@ -67,7 +67,7 @@ fn command(next: Next, plan: &Plan, instance: &Instance) -> Option<Command> {
     })
 }
 
-/// The same is asked of the instance and of what came back from its bytes.
+/// Asks the instance and what came back from its bytes, and compares them.
 fn ask(plan: &Plan, instance: &mut Instance, command: Command) {
     let mut command = command;
     loop {
