@@ -56,7 +56,7 @@ impl Budgets {
         journal_bytes: 128 << 20,
     };
 
-    /// The same, as a process wants them.
+    /// These budgets, but for what a process wants otherwise.
     pub(crate) fn of(&self, plan: &Plan) -> Self {
         let wanted = |it: Option<u64>| it.map(|it| usize::try_from(it).unwrap_or(usize::MAX));
         Self {
@@ -144,7 +144,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// The same of a value that has others inside. Most of those have none themselves.
+/// About how many bytes a value with others inside has. Most of those have none themselves.
 fn weight_of_inside(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,

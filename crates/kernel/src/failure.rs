@@ -49,7 +49,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The same, with variables for whoever handles it.
+    /// A token has failed, with variables for whoever handles it; `redo` is what can be tried again.
     pub(crate) fn fail_with(
         &mut self,
         token: TokenId,
@@ -509,7 +509,8 @@ fn error_code(trigger: &Trigger) -> Option<Option<&Name>> {
     if let Trigger::Error { code, .. } = trigger { Some(code.as_ref()) } else { None }
 }
 
-/// The same for escalations.
+/// The code of the escalations a trigger waits for, `Some(None)` for any; `None` where it waits for
+/// something else.
 #[expect(clippy::option_option, reason = "any code is not the same as no escalation")]
 fn escalation_code(trigger: &Trigger) -> Option<Option<&Name>> {
     if let Trigger::Escalation { code, .. } = trigger { Some(code.as_ref()) } else { None }

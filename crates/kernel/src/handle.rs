@@ -55,7 +55,7 @@ pub fn handle(
     handle_in(plan, instance, now, command, room, &Budgets::DEFAULT)
 }
 
-/// The same within budgets, and with room for what happens that the caller has had use for before.
+/// Answers `command` within budgets. The events go into `room`, which the caller may have used before.
 pub fn handle_in(
     plan: &Plan,
     instance: &mut Instance,
@@ -67,7 +67,7 @@ pub fn handle_in(
     handle_with(plan, &NoRules, instance, now, command, room, budgets)
 }
 
-/// The same, where business rule tasks can make the decisions of `rules`.
+/// Answers `command` as [`handle_in`] does, where business rule tasks can make the decisions of `rules`.
 pub fn handle_with(
     plan: &Plan,
     rules: &dyn Rules,

@@ -83,7 +83,7 @@ impl<'a> Run<'a> {
         Self::within(plan, rules, instance, now, room, &Budgets::DEFAULT)
     }
 
-    /// The same, within these budgets.
+    /// A run within these budgets; `room` is where the events go.
     pub(crate) fn within(
         plan: &'a Plan,
         rules: &'a dyn Rules,
@@ -243,7 +243,7 @@ impl<'a> Run<'a> {
         value.fits(KEPT_DEPTH_MAX, self.plan.limits.value_bytes_max)
     }
 
-    /// The same, without those that there is nothing for.
+    /// The values of programs, without those that there is nothing for.
     pub(crate) fn eval_present(
         &self,
         token: TokenId,

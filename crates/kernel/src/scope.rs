@@ -76,7 +76,7 @@ impl Run<'_> {
         }
     }
 
-    /// The same for a scope that nobody keeps open.
+    /// Looks whether a scope that nobody keeps open still waits for anyone.
     pub(crate) fn settle_now(&mut self, scope: TokenId) {
         let it = self.instance.scope(scope);
         let settled = it.is_settled();

@@ -29,13 +29,13 @@ impl<'a> View<'a> {
         Self { plan, instance, token: Some(it), layer: it.layer, extra: &[], now: None }
     }
 
-    /// The same, with some names on top.
+    /// Puts some names on top of what is seen.
     #[must_use]
     pub(crate) fn with(self, extra: &'a Assignments) -> Self {
         Self { extra, ..self }
     }
 
-    /// The same, at this time.
+    /// Sets the time at which it is seen.
     #[must_use]
     pub(crate) fn at(self, now: Timestamp) -> Self {
         Self { now: Some(now), ..self }

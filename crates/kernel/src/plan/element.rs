@@ -351,7 +351,7 @@ pub struct Call {
     /// Which version, as the runtime understands it: `deployment`, `version:` and a number, `versionTag:` and
     /// a tag, or a tag or number alone; the latest where none is named.
     pub binding: Option<Name>,
-    /// The same, where it is worked out when the call is made.
+    /// Which version, where that is worked out when the call is made.
     pub computed: Option<Program>,
     /// Whether the child gets all visible variables, besides what is mapped.
     pub all_in: bool,

@@ -30,7 +30,7 @@ pub struct Job {
 pub struct JobOptions {
     /// What it is called with.
     pub input: Arc<Map>,
-    /// The same for all attempts of one call.
+    /// The key that all attempts of one call share.
     pub idempotency_key: Name,
     /// How often it is tried at most.
     pub attempts: u32,

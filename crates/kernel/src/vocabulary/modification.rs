@@ -32,7 +32,7 @@ pub enum Modification {
         /// The scope it is in or below; need not be named where only one is open.
         scope: Option<TokenId>,
     },
-    /// The same, in or below the scope whose host is on that visit still; 0 is the process itself.
+    /// Puts a token before an element, in or below the scope whose host is on that visit still; 0 is the process.
     AddWithin {
         /// Where.
         to: Destination,
