@@ -51,7 +51,7 @@ pub struct Attempt<H: ?Sized = dyn Heart> {
 pub trait Heart: Send + Sync {
     /// The instance that the activity belongs to.
     fn instance(&self) -> &str;
-    /// The same for all attempts of one call and for no other call.
+    /// The key that all attempts of one call share, and no other call has.
     fn idempotency_key(&self) -> &str;
     /// The activity is alive, and this is how far it has come.
     fn beat(&self, details: Value);
@@ -92,7 +92,7 @@ impl ActivityContext {
         self.attempt.heart.instance()
     }
 
-    /// The same for all attempts of one call, also after a crash, and for no other call: give it to
+    /// The key that all attempts of one call share, also after a crash, and no other call has: give it to
     /// services that do a thing once for each key.
     ///
     /// ```

@@ -71,7 +71,7 @@ impl Context {
         Self { core: Rc::clone(core), scope: Rc::default() }
     }
 
-    /// The same function, inside a part of it.
+    /// The context of a part of the function.
     pub(crate) fn inside(&self, name: &str) -> Self {
         Self { core: Rc::clone(&self.core), scope: self.scope.open(name) }
     }

@@ -131,7 +131,7 @@ impl Failure {
         Self { origin: Origin::Cancel, ..failure }
     }
 
-    /// The same failure, as a parent sees it.
+    /// This failure as a parent sees it.
     pub(crate) fn of_child(self) -> Self {
         Self { origin: Origin::Child, ..self }
     }
@@ -355,7 +355,7 @@ impl Blocked {
         Self::of(kernel::FailureKind::Panic, message)
     }
 
-    /// The same, because of what the handler of an update has done.
+    /// Says that the handler of an update has caused it.
     pub(crate) fn in_update(self, name: &str, entry: usize) -> Self {
         let message = format!("update `{name}`: {}", self.message);
         Self { kind: self.kind, message, update: Some(entry) }

@@ -98,7 +98,7 @@ impl Retry {
         Self { attempts: 3, initial, factor, max_delay: Duration::from_hours(1) }
     }
 
-    /// The same pause after every attempt.
+    /// Three attempts, unless [`max`](Self::max) says otherwise, with equally long pauses between them.
     ///
     /// ```
     /// # use travertine_func::Retry;

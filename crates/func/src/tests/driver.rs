@@ -150,7 +150,7 @@ impl Driver {
         assert_eq!(advance.decisions, [], "after an eviction");
     }
 
-    /// The same, with other code.
+    /// Throws the session away and goes on with other code.
     pub(super) fn swap(&mut self, definition: WorkflowDefinition) {
         self.definition = definition;
         self.decided.clear();
