@@ -75,7 +75,7 @@ fn file_name(url: &[u8]) -> String {
     url.iter().map(of).collect()
 }
 
-/// The same, made where it is not there.
+/// The directory that [`local`] names, made where it is not there.
 pub(crate) fn local_made(data: &Path) -> io::Result<PathBuf> {
     let dir = local(data)?;
     if is_url(data) {

@@ -288,7 +288,7 @@ pub(crate) struct Scenario {
 pub(crate) enum Decider {
     /// All is granted in the order in which it was asked for; the first choice that can be made is
     First,
-    /// The same, with the choice that is best for the objective
+    /// All is granted in the order in which it was asked for; the choice that is best for the objective is made
     Best,
     /// The answers in --answers; what is left open is printed
     Ask,

@@ -45,7 +45,7 @@ impl Answers {
         self.give_noted(world, out, None)
     }
 
-    /// The same; what `notes` has as given is not given again.
+    /// Gives them, one after the other, but none again that `notes` has as given.
     pub(crate) fn give_noted(
         &self,
         world: &mut World,

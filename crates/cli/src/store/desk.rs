@@ -315,7 +315,7 @@ impl Desk<'_> {
         self.settle_for(None)
     }
 
-    /// The same, where it was asked of an instance. Others that do not come to rest are not waited for.
+    /// Waits for what a command to an instance has caused. Others that do not come to rest are not waited for.
     pub(crate) fn settle_for(&self, instance: Option<InstanceId>) -> Result<()> {
         // An engine that others use may never come to rest.
         let patience = if self.served.is_some() { SETTLE_SERVED } else { SETTLE };

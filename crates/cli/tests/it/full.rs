@@ -8,7 +8,7 @@ fn on_a_small_disk(script: &str) -> Option<String> {
     on_a_disk("3000k", script)
 }
 
-/// The same, of another size.
+/// Runs a script as [`on_a_small_disk`] does, on a file system of this size.
 fn on_a_disk(size: &str, script: &str) -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
     let disk = dir.path().join("disk");
