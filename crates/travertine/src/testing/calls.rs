@@ -34,7 +34,7 @@ use crate::{Assignments, Clock as _, ManualClock, Timestamp, Value};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// The same for all attempts of one call of the function, also after a crash.
+    /// The key that all attempts of one call of the function share, also after a crash.
     pub key: String,
     /// Which attempt, from 1. One that a crash has cut off is made again with its number.
     pub attempt: u32,
