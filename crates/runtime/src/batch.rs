@@ -197,7 +197,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// One that has not begun.
+    /// A batch that has not begun.
     ///
     /// ```
     /// # use travertine_runtime::{Batch, BatchWork};
@@ -245,7 +245,7 @@ pub enum BatchOutcome {
 }
 
 impl BatchOutcome {
-    /// All of them.
+    /// All outcomes.
     pub const ALL: [Self; 5] =
         [Self::Waiting, Self::Done, Self::Refused, Self::Gone, Self::Skipped];
 

@@ -30,7 +30,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// At most so many at once.
+    /// Allows at most so many jobs at once.
     ///
     /// ```
     /// # use travertine_runtime::Limit;
@@ -40,7 +40,7 @@ impl Limit {
         Self { at_once: Some(jobs), rate: None }
     }
 
-    /// At most so many begin in any time span of that length.
+    /// Lets at most so many jobs begin in any time span of that length.
     ///
     /// ```
     /// # use travertine_runtime::Limit;
@@ -52,7 +52,7 @@ impl Limit {
         Self { at_once: None, rate: Some((jobs, per)) }
     }
 
-    /// And at most so many begin in any time span of that length.
+    /// Lets, besides, at most so many jobs begin in any time span of that length.
     ///
     /// ```
     /// # use std::time::Duration;

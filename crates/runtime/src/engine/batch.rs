@@ -97,8 +97,8 @@ impl Batches {
 }
 
 impl Engine {
-    /// Begins to do the same with each of these instances, and goes on after a restart where it was. Nothing but what
-    /// these are now is looked at: what begins later is not in it.
+    /// Begins a batch, which does one thing with each of these instances and goes on after a restart where it was.
+    /// Instances that begin later are not in it.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Batch, BatchWork, Engine, Error, InstanceId};
@@ -268,8 +268,8 @@ impl Engine {
         Ok(found)
     }
 
-    /// Says who is asked what somebody may before a batch of theirs comes to an instance; `None` where nobody is, and
-    /// all is allowed. Until this is said, batches wait whose beginner is known.
+    /// Says who decides, before a batch comes to an instance, whether the one who began it may do that; with `None` all
+    /// is allowed. Until this is said, batches wait whose beginner is known.
     ///
     /// ```no_run
     /// # use travertine_runtime::Engine;

@@ -93,7 +93,7 @@ impl Clock for SystemClock {
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// It shows that time.
+    /// A clock that shows that time.
     ///
     /// ```
     /// # use travertine_runtime::Timestamp;
@@ -105,7 +105,7 @@ impl ManualClock {
         Self(AtomicI64::new(now.as_millis()))
     }
 
-    /// It shows that time from now on, unless it shows a later one.
+    /// Has it show that time from now on, unless it shows a later one.
     ///
     /// ```
     /// # use travertine_runtime::Timestamp;
@@ -167,7 +167,7 @@ impl Pinned {
 }
 
 impl TestClock {
-    /// It shows this time until it is pinned to another one or let go. It does not go back.
+    /// Has it show this time until it is pinned to another one or let go. It does not go back.
     ///
     /// ```
     /// # use travertine_runtime::{Error, Timestamp};
@@ -186,7 +186,7 @@ impl TestClock {
         Ok(())
     }
 
-    /// It goes again by itself, from the time that it shows.
+    /// Lets it go again by itself, from the time that it shows.
     ///
     /// ```
     /// # use travertine_runtime::Timestamp;

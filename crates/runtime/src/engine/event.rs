@@ -43,7 +43,7 @@ impl Sending<'_> {
         self
     }
 
-    /// Only to the run of this id, or to who is called so later. A number is an id where a run is called
+    /// Sends it only to the run of this id, or to the one called so later. A number is an id where a run is called
     /// so; otherwise it is that of a run without an id, if there is one when the event is sent.
     ///
     /// ```no_run
@@ -61,7 +61,7 @@ impl Sending<'_> {
         self
     }
 
-    /// Only to those who wait with this key, or with none.
+    /// Sends it only to those who wait with this key, or with none.
     ///
     /// ```no_run
     /// # use travertine_func::Event;
@@ -79,7 +79,7 @@ impl Sending<'_> {
         self.change(|it| it.correlation.push(("key".into(), key)))
     }
 
-    /// What the sender calls it. The same again is recognised, and delivered once.
+    /// Sets what the sender calls it. Sent again under the same id, it is recognised and delivered once.
     ///
     /// ```no_run
     /// # use travertine_func::Event;

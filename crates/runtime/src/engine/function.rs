@@ -174,8 +174,8 @@ impl Engine {
         Ok(is_meant.then_some((number, id)))
     }
 
-    /// What the run that someone means is called, which events for it are sent to. Where there is none,
-    /// it is who will be called so.
+    /// The id of the run that someone means, to which events for it are sent. Where there is none, it is the id
+    /// as it was given, for the run that will have it.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error};

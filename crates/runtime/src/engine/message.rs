@@ -85,7 +85,7 @@ impl PublishOptions {
 }
 
 impl MessageRequest<'_> {
-    /// Only to the instance of this number.
+    /// Sends it only to the instance of this number.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error, InstanceId};
@@ -99,7 +99,7 @@ impl MessageRequest<'_> {
         self
     }
 
-    /// Only to the instance that people call so: the id that it was started with.
+    /// Sends it only to the instance with this business key: the id that it was started with.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error};
@@ -113,7 +113,7 @@ impl MessageRequest<'_> {
         self
     }
 
-    /// Only to the instance whose waiting element sees a variable with this value; may be said again for
+    /// Sends it only to the instance whose waiting element sees a variable with this value; may be said again for
     /// several. What this costs grows with how many wait for messages of this name.
     ///
     /// ```no_run
@@ -179,8 +179,8 @@ impl MessageRequest<'_> {
         self
     }
 
-    /// What the sender calls it. The same again, of this name and for the same receiver, is recognised
-    /// and delivered once.
+    /// Sets what the sender calls it. Sent again under the same id, with the same name and for the same receiver,
+    /// it is recognised and delivered once.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error, Receipt};
@@ -225,7 +225,7 @@ impl MessageRequest<'_> {
         self
     }
 
-    /// To all who wait for it, and to those who come to wait for it before it expires; to one alone where it
+    /// Sends it to all who wait for it, and to those who come to wait before it expires; to one alone where it
     /// says to which.
     ///
     /// ```no_run

@@ -61,7 +61,7 @@ impl<T> Pending<T> {
         Self(State::Refused(Some(error.into())))
     }
 
-    /// Waits for it, on a thread that may be blocked.
+    /// Waits for the answer, on a thread that may be blocked.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error, InstanceId};
@@ -94,7 +94,7 @@ impl<T> Pending<T> {
         }
     }
 
-    /// Waits for it for so long, on a thread that may be blocked; `None` where no answer has come.
+    /// Waits for the answer for so long, on a thread that may be blocked; `None` where it has not come.
     pub(super) fn wait_for(mut self, patience: &mut Patience) -> Option<Result<T, Error>> {
         block_on_for(&mut self, Some(patience))
     }

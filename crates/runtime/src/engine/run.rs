@@ -134,7 +134,7 @@ impl<O> Run<O> {
         self.id
     }
 
-    /// What it is called. One that was given no id is called by its number: `number:12`.
+    /// The id of the run; `number:12` where it was given none.
     ///
     /// ```no_run
     /// # use travertine_func::Workflow;
@@ -260,8 +260,8 @@ pub struct Updating<T> {
 }
 
 impl<T: DeserializeOwned> Updating<T> {
-    /// What the sender calls it. The same again, for the same run, changes nothing and gives the answer
-    /// of the first one; whether name and input are the same is not looked at.
+    /// Sets what the sender calls it. Sent again to the same run under the same id, it changes nothing and gives
+    /// the answer of the first one; whether name and input are the same is not looked at.
     ///
     /// ```no_run
     /// # use travertine_runtime::Error;
@@ -340,7 +340,7 @@ impl<O: DeserializeOwned> Run<O> {
         outcome(self.engine.result(self.instance).await?)
     }
 
-    /// As [`result`](Self::result), on a thread that may be blocked.
+    /// Waits as [`result`](Self::result) does, on a thread that may be blocked.
     ///
     /// ```no_run
     /// # use travertine_runtime::Error;

@@ -268,7 +268,7 @@ impl<'a> Scheduling<'a> {
         Self { schedule, ..self }
     }
 
-    /// As a cron expression says: in UTC, or by the clocks of the zone that it names, as
+    /// Starts as a cron expression says: in UTC, or by the clocks of the zone that it names, as
     /// `CRON_TZ=Europe/Vienna 0 9 * * MON-FRI` does.
     ///
     /// ```no_run
@@ -290,7 +290,7 @@ impl<'a> Scheduling<'a> {
         }
     }
 
-    /// Every so much time, from now on.
+    /// Starts every so much time, from now on.
     ///
     /// ```no_run
     /// # use travertine_func::Workflow;
@@ -309,7 +309,7 @@ impl<'a> Scheduling<'a> {
         self.change(|it| it.when = when)
     }
 
-    /// Late by up to so much, by chance.
+    /// Starts late by up to so much, by chance, so that not everything happens at once.
     ///
     /// ```no_run
     /// # use travertine_func::Workflow;
@@ -341,7 +341,7 @@ impl<'a> Scheduling<'a> {
         self.change(|it| it.overlap = overlap)
     }
 
-    /// Paused from the beginning, so that it starts nothing before someone resumes it.
+    /// Pauses it from the beginning, so that it starts nothing before someone resumes it.
     ///
     /// ```no_run
     /// # use travertine_func::Workflow;

@@ -118,7 +118,7 @@ pub struct JobFailure {
 }
 
 impl JobFailure {
-    /// It is tried again at once, if it may be.
+    /// A failure after which the job is tried again at once, if it may be.
     ///
     /// ```
     /// # use travertine_runtime::JobFailure;
