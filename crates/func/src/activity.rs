@@ -272,7 +272,7 @@ pub struct Dependencies {
 type Dependency = (&'static str, Arc<dyn Any + Send + Sync>);
 
 impl Dependencies {
-    /// None.
+    /// Nothing for activities to use yet.
     ///
     /// ```
     /// # use travertine_func::Dependencies;
@@ -282,7 +282,7 @@ impl Dependencies {
         Self::default()
     }
 
-    /// And this, instead of another of the same type.
+    /// Adds this, instead of another of the same type.
     ///
     /// ```
     /// # use travertine_func::Dependencies;
@@ -296,7 +296,7 @@ impl Dependencies {
         self
     }
 
-    /// That of this type.
+    /// The one of this type, where there is one.
     ///
     /// ```
     /// # use travertine_func::Dependencies;

@@ -152,7 +152,7 @@ impl Context {
         }
     }
 
-    /// Waits no longer than until then; else like [`timeout`](Self::timeout).
+    /// Waits no longer than until that time; otherwise as [`timeout`](Self::timeout) does.
     ///
     /// ```
     /// # use std::time::Duration;

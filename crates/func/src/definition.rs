@@ -169,7 +169,7 @@ impl<O> Workflow<O> {
         Self { name, version, pinned, arguments, may_change, output: PhantomData }
     }
 
-    /// With this argument. An argument that cannot be kept is told when the call is made.
+    /// Adds an argument. One that cannot be kept is refused when the call is made.
     ///
     /// ```
     /// # use travertine_func::Workflow;
@@ -193,7 +193,7 @@ impl<O> Workflow<O> {
         self
     }
 
-    /// The version that this call was written for, instead of the highest there is.
+    /// Insists on the version that this call was written for, instead of the highest there is.
     ///
     /// ```
     /// # use travertine_func::Workflow;
@@ -330,7 +330,7 @@ impl<O> Activity<O> {
         Self { name, options, arguments, may_change: false, output: PhantomData }
     }
 
-    /// With this argument. An argument that cannot be kept is told when the call is made.
+    /// Adds an argument. One that cannot be kept is refused when the call is made.
     ///
     /// ```
     /// # use travertine_func::{Activity, ActivityOptions};
@@ -479,7 +479,7 @@ impl Arguments {
         Self { function: function.into(), values }
     }
 
-    /// All of them that were not taken.
+    /// The arguments that were not taken yet.
     ///
     /// ```
     /// # use travertine_func::{Arguments, Failure};
@@ -492,7 +492,7 @@ impl Arguments {
         &self.values
     }
 
-    /// The first one that was not taken, whatever its parameter is called.
+    /// Takes the first argument that was not taken yet, whatever its parameter is called.
     ///
     /// ```
     /// # use travertine_func::{Arguments, Failure};
@@ -544,7 +544,7 @@ pub fn encode<T: Serialize + ?Sized>(function: &str, result: &T) -> Result<Value
     })
 }
 
-/// With what a function begins anew.
+/// What a function begins anew with.
 ///
 /// ```
 /// # use travertine_func::{Context, Continuation, Flow, Stop, Workflow};

@@ -114,7 +114,7 @@ impl Failure {
         Self::new(Self::ERROR, chain(error))
     }
 
-    /// What takes longer than it may.
+    /// The failure of what takes longer than it may; it is not tried again.
     ///
     /// ```
     /// # use travertine_func::Failure;

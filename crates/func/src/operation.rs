@@ -188,7 +188,7 @@ impl<T: DeserializeOwned> Call<T> {
         Self { cx: cx.clone(), activity, priority: None, limit: None }
     }
 
-    /// Tries again like this.
+    /// Sets how the activity is tried again.
     ///
     /// ```
     /// # use travertine_func::{Activity, ActivityOptions, Context, Flow, Retry};
@@ -247,7 +247,7 @@ impl<T: DeserializeOwned> Call<T> {
         self
     }
 
-    /// What is higher is done first.
+    /// Sets its priority: a higher one is done first.
     ///
     /// ```
     /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
@@ -379,7 +379,7 @@ impl<T: DeserializeOwned> JobCall<T> {
         self
     }
 
-    /// What is higher is done first.
+    /// Sets its priority: a higher one is done first.
     ///
     /// ```
     /// # use travertine_func::{Context, Flow};
@@ -665,7 +665,7 @@ impl<T: DeserializeOwned> Spawned<T> {
         self
     }
 
-    /// Ends it.
+    /// Ends the child.
     ///
     /// ```
     /// # use travertine_func::{Context, Flow, Workflow};
@@ -725,7 +725,7 @@ impl Start {
         Self { cx: cx.clone(), definition, variables, may_change, id: None }
     }
 
-    /// The id of the new instance. Otherwise it is made from that of this one.
+    /// Sets the id of the new instance. Otherwise it is made from that of this one.
     ///
     /// ```
     /// # use travertine_func::{Context, Flow, Workflow};
@@ -939,7 +939,7 @@ impl<T: Event> EventWait<T> {
         Self { cx: cx.clone(), key: Ok(None), event: PhantomData }
     }
 
-    /// Only events with this key.
+    /// Waits only for events with this key.
     ///
     /// ```
     /// # use travertine_func::{Context, Event, Flow};
@@ -1039,7 +1039,7 @@ impl<T: Event> SendEvent<T> {
         self
     }
 
-    /// Only to the instance of this id, as it has it from [`Context::id`]: `12` is who is called so, and
+    /// Sends it only to the instance of this id, as [`Context::id`] has it: `12` is who is called so, and
     /// `number:12` the instance of that number that was given no id.
     ///
     /// ```
@@ -1056,7 +1056,7 @@ impl<T: Event> SendEvent<T> {
         self
     }
 
-    /// With this key, for those that wait for it.
+    /// Sends it with this key, for those that wait for it.
     ///
     /// ```
     /// # use travertine_func::{Context, Event, Flow};

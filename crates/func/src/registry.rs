@@ -77,7 +77,7 @@ impl fmt::Debug for RunnableActivity {
 }
 
 impl Functions {
-    /// None.
+    /// A set with nothing in it.
     ///
     /// ```
     /// # use travertine_func::Functions;
@@ -98,7 +98,7 @@ impl Functions {
         ACTIVITIES.iter().fold(functions, |it, more| it.activity(*more))
     }
 
-    /// And this function.
+    /// Adds a function.
     ///
     /// ```
     /// # use travertine_func::{Functions, WorkflowDefinition};
@@ -124,7 +124,7 @@ impl Functions {
         self
     }
 
-    /// And this activity.
+    /// Adds an activity.
     ///
     /// ```
     /// # use travertine_func::{ActivityDefinition, ActivityOptions, Functions};

@@ -70,7 +70,7 @@ impl Retry {
     /// Three attempts, 100 ms and 200 ms apart.
     pub const DEFAULT: Self = Self::exponential("100ms", 2.0);
 
-    /// Only once.
+    /// One attempt, and no other.
     ///
     /// ```
     /// # use travertine_func::Retry;
@@ -108,7 +108,7 @@ impl Retry {
         Self::exponential(pause, 1.0)
     }
 
-    /// So many attempts at most, the first one included.
+    /// Allows so many attempts at most, the first one included.
     ///
     /// ```
     /// # use travertine_func::Retry;
@@ -120,7 +120,7 @@ impl Retry {
         Self { attempts, ..self }
     }
 
-    /// No pause longer than this.
+    /// Lets no pause be longer than this.
     ///
     /// ```
     /// # use travertine_func::Retry;

@@ -25,7 +25,7 @@ use crate::{
 /// How often code may wake itself before it counts as a loop.
 const ROUNDS_MAX: u32 = 10_000;
 
-/// Who runs.
+/// Which instance a session runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The id of the instance.
