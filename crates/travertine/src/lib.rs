@@ -176,7 +176,7 @@ pub mod search {
     };
 }
 
-/// Names and values.
+/// Variables, from their names and values.
 ///
 /// ```
 /// # use travertine::vars;

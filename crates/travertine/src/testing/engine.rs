@@ -238,7 +238,7 @@ impl TestEngine {
         self.world.alive().0
     }
 
-    /// What the clock shows.
+    /// The time that the clock shows.
     ///
     /// ```
     /// # use travertine::testing::TestEngine;
@@ -266,7 +266,7 @@ impl TestEngine {
         }
     }
 
-    /// Starts a function. The same again answers with the run that is there.
+    /// Starts a function. Starting it again under the same id answers with the run that is there.
     ///
     /// ```
     /// # use travertine::{Context, Flow, workflow};
@@ -582,7 +582,7 @@ impl<O> fmt::Debug for TestRun<O> {
 }
 
 impl<O> TestRun<O> {
-    /// What it is called.
+    /// The id of the run.
     ///
     /// ```
     /// # use travertine::{Context, Flow, workflow};
@@ -755,7 +755,7 @@ pub struct TestSending<'a> {
 }
 
 impl TestSending<'_> {
-    /// Only to the run of this id. As in an engine, a number may be that of a run without an id.
+    /// Sends it only to the run of this id. As in an engine, a number may be that of a run without an id.
     ///
     /// ```
     /// # use travertine::{Context, Event, Flow, RunStatus, workflow};
@@ -779,7 +779,7 @@ impl TestSending<'_> {
         self
     }
 
-    /// Only to those who wait with this key, or with none.
+    /// Sends it only to those who wait with this key, or with none.
     ///
     /// ```
     /// # use travertine::{Context, Event, Flow, RunStatus, workflow};

@@ -72,7 +72,7 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// All that this program has, as it is.
+    /// An engine with all functions and activities that this program has, as they are.
     ///
     /// ```
     /// # use travertine::testing::Setup;
@@ -97,7 +97,7 @@ impl Setup {
         Self { trial: Some(Arc::clone(trial)), ..Self::new() }
     }
 
-    /// These functions and activities, instead of all that the program is linked with.
+    /// Uses these functions and activities, instead of all that the program is linked with.
     ///
     /// ```
     /// # use travertine::{Context, Flow, Functions, workflow};
@@ -148,7 +148,7 @@ impl Setup {
         self
     }
 
-    /// What activities are given, one of each type.
+    /// Gives activities something that they use, one of each type.
     ///
     /// ```
     /// # use travertine::{ActivityContext, Context, Failure, Flow, activity, workflow};
@@ -170,7 +170,7 @@ impl Setup {
         self
     }
 
-    /// What the clock shows at first.
+    /// Sets the time that the clock shows at first.
     ///
     /// ```
     /// # use travertine::Timestamp;
