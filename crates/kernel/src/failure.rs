@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Who handles an error.
+/// The handler of an error.
 #[derive(Clone, Copy, Debug)]
 enum Handler {
     /// A boundary event, by its token.

@@ -1,4 +1,4 @@
-//! Whoever writes an instance down.
+//! The scribe of a turn, by which alone an instance changes.
 
 use std::ops::Deref;
 

@@ -189,7 +189,7 @@ pub fn dry_run(
     dry_run_with(old, new, &NoRules, instance, now, mapping)
 }
 
-/// The same, where business rule tasks can make the decisions of `rules`.
+/// What [`migrate_with`] would do. Nothing changes.
 pub fn dry_run_with(
     old: &Plan,
     new: &Plan,
@@ -216,7 +216,7 @@ pub fn migrate(
     migrate_with(old, new, &NoRules, instance, now, mapping)
 }
 
-/// The same, where business rule tasks can make the decisions of `rules`.
+/// Migrates an instance as [`migrate`] does, where business rule tasks can make the decisions of `rules`.
 pub fn migrate_with(
     old: &Plan,
     new: &Plan,

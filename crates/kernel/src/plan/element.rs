@@ -326,7 +326,7 @@ pub struct Work {
     pub fields: Vec<(Name, Program)>,
 }
 
-/// For whom work is.
+/// Whether work is for a worker or a person.
 ///
 /// ```
 /// # use travertine_kernel::{Why, plan::WorkKind};
@@ -457,7 +457,7 @@ pub enum OnEmpty {
     Complete,
 }
 
-/// As long as a condition holds.
+/// A loop that goes on as long as a condition holds.
 #[derive(Clone, Debug)]
 pub struct Loop {
     /// What must hold for another run.
