@@ -111,7 +111,7 @@ pub struct Claimed {
     pub mails: u64,
 }
 
-/// Who has a shard.
+/// The owner of a shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
     /// The epoch of the shard.

@@ -312,7 +312,7 @@ impl Search {
         self
     }
 
-    /// Only rows for which this holds, too.
+    /// Adds a condition: only rows for which it holds, too, are found.
     ///
     /// ```
     /// # use travertine_store::search::{Condition, JobColumn, Search, Test};
@@ -354,7 +354,7 @@ impl Search {
         self
     }
 
-    /// At most so many rows.
+    /// Limits the page to so many rows.
     ///
     /// ```
     /// # use travertine_store::search::Search;
@@ -667,7 +667,7 @@ impl Condition {
 }
 
 impl Test {
-    /// It is this.
+    /// Whether a value is this.
     ///
     /// ```
     /// # use travertine_store::search::{Test, Value};
@@ -677,7 +677,7 @@ impl Test {
         Self::Eq(value.into())
     }
 
-    /// It is something else, or nothing.
+    /// Whether a value is something else, or there is none.
     ///
     /// ```
     /// # use travertine_store::search::{Test, Value};
@@ -687,7 +687,7 @@ impl Test {
         Self::Neq(value.into())
     }
 
-    /// It is one of these.
+    /// Whether a value is one of these.
     ///
     /// ```
     /// # use travertine_store::search::{Test, Value};
@@ -697,8 +697,8 @@ impl Test {
         Self::In(values.into_iter().map(Into::into).collect())
     }
 
-    /// It is a text like this: `*` stands for any characters, `?` for one, and a backslash before them, or before
-    /// another one, for themselves.
+    /// Whether a value is a text like this: `*` stands for any characters, `?` for one, and a backslash before them,
+    /// or before another one, for themselves.
     ///
     /// ```
     /// # use travertine_store::search::Test;
