@@ -50,7 +50,7 @@ pub trait Merge<T> {
 #[derive(Clone, Copy, Debug)]
 pub struct All;
 
-/// That of the last branch; none where there are no branches.
+/// The result of the last branch; none where there are no branches.
 ///
 /// ```
 /// # use travertine_func::merge::{Last, Merge};
@@ -88,7 +88,7 @@ pub struct Same;
 #[derive(Clone, Copy, Debug)]
 pub struct Append;
 
-/// Whatever this function makes of them.
+/// What this function makes of all results.
 ///
 /// ```
 /// # use travertine_func::merge::{Merge, With};
