@@ -101,11 +101,11 @@ pub struct Tls {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// So many
+    /// How many requests there may be in that time.
     pub requests: NonZeroU32,
-    /// in so long.
+    /// In how long.
     pub per: Duration,
-    /// So many at once, after a while without any.
+    /// How many there may be at once, after a while without any.
     pub burst: NonZeroU32,
 }
 

@@ -62,7 +62,7 @@ impl HookState {
     }
 }
 
-/// Of what a webhook is told, and where.
+/// What a webhook is told of, and where.
 ///
 /// ```
 /// # use travertine_server::HookSettings;
@@ -77,7 +77,7 @@ impl HookState {
 pub struct HookSettings {
     /// Where it is told.
     pub url: Name,
-    /// Of what the instances are that it is told of; of anything where nothing is said.
+    /// The definitions whose instances it is told of; all where none is named.
     pub definitions: Vec<Name>,
     /// Which kinds of events; the usual ones where nothing is said.
     pub kinds: Vec<Name>,
@@ -99,7 +99,7 @@ pub struct Webhook {
     pub name: Name,
     /// Where it is told.
     pub url: Name,
-    /// Of what the instances are that it is told of.
+    /// The definitions whose instances it is told of.
     pub definitions: Vec<Name>,
     /// Which kinds of events.
     pub kinds: Vec<Name>,
