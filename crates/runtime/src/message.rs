@@ -92,7 +92,7 @@ pub struct Published {
     pub receipt: Receipt,
 }
 
-/// Who has taken a message.
+/// The receiver of a message that was correlated.
 ///
 /// ```no_run
 /// # use travertine_runtime::{Correlated, Engine, Error, Message};
@@ -127,7 +127,7 @@ pub(crate) fn take_awaited(message: &mut Message) -> Option<u64> {
     number.as_i64().and_then(|it| u64::try_from(it).ok())
 }
 
-/// Who has heard a signal.
+/// What became of a signal.
 ///
 /// ```no_run
 /// # use travertine_runtime::{Engine, Error, SignalReceipt};

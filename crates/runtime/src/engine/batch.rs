@@ -53,14 +53,14 @@ pub trait BatchGuard: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(super) struct Batches {
     worker: Mutex<Option<Thread>>,
-    /// Who says what somebody may; `None` as long as nobody does.
+    /// The guard of batches; `None` as long as the program has not said which.
     guard: watch::Sender<Option<Asked>>,
     /// Those that were running before this process worked on any, and of which it has done nothing yet: another process
     /// may have left the first of their jobs half done.
     inherited: Mutex<BTreeSet<InstanceId>>,
 }
 
-/// Whoever is asked, or nobody: then everybody may.
+/// The guard that is asked; `None` where everybody may.
 type Asked = Option<Arc<dyn BatchGuard>>;
 
 #[derive(Debug)]
@@ -374,7 +374,7 @@ async fn work(engine: Engine, job: Job) -> Outcome {
     }
 }
 
-/// Who is asked what somebody may. Where that is not said yet, it will be.
+/// Waits until the program has said which guard is asked.
 async fn guard(engine: &Engine) -> Asked {
     let mut guard = engine.inner.batches.guard.subscribe();
     let found = guard.wait_for(Option::is_some).await.ok().map(|it| it.clone().flatten());

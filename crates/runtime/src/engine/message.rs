@@ -307,7 +307,7 @@ impl MessageRequest<'_> {
     }
 }
 
-/// That none waits of those whom a message is to; nothing where it is to anyone.
+/// Who does not wait, of those whom a message is to, in words; nothing where it is to anyone.
 fn whom(instance: Option<InstanceId>, key: Option<&str>, variables: &Map) -> Option<String> {
     let variables: Vec<String> =
         variables.iter().map(|(name, value)| format!("{name} = {}", value.to_json())).collect();

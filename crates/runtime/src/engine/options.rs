@@ -73,7 +73,7 @@ pub struct Options {
     pub script_time_max: Duration,
 }
 
-/// Who looks on while instances do something: called on the shard's own thread after each accepted
+/// Looks on while instances do something: it is called on the shard's own thread after each accepted
 /// command, before that is durable.
 #[derive(Clone)]
 pub struct Observer(pub Arc<dyn Fn(Seen<'_>) + Send + Sync>);
@@ -84,7 +84,7 @@ impl fmt::Debug for Observer {
     }
 }
 
-/// Who is told how far reading the store is: the shard, entries read, entries in all.
+/// Is told how far reading the store is: the shard, entries read, entries in all.
 ///
 /// ```
 /// # use travertine_runtime::engine::{Options, Progress};

@@ -76,34 +76,34 @@ macro_rules! requests {
             }
         )*
 
-        /// Whatever may be asked of a shard.
+        /// A request to a shard.
         #[derive(Clone, Debug)]
         pub enum Request { $($(#[$doc])* $kind($name)),* }
 
-        /// What a shard answers, by what it was asked.
+        /// The reply of a shard to a request.
         #[derive(Debug)]
         pub enum Reply { $($kind($reply)),* }
 
-        /// What is asked, without its fields.
+        /// The kind of a request, without its fields.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Kind { $($kind),* }
 
         impl Request {
-            /// What is asked, without its fields.
+            /// The kind of the request.
             pub fn kind(&self) -> Kind {
                 match self { $(Self::$kind(_) => Kind::$kind),* }
             }
         }
 
         impl Reply {
-            /// What was asked.
+            /// The kind of the request that it answers.
             pub fn kind(&self) -> Kind {
                 match self { $(Self::$kind(_) => Kind::$kind),* }
             }
         }
 
         impl Kind {
-            /// All of them, in the order of their numbers.
+            /// All kinds, in the order of their numbers.
             pub const ALL: [Self; [$(stringify!($kind)),*].len()] = [$(Self::$kind),*];
 
             /// Its name, for traces and metrics.
@@ -295,7 +295,7 @@ impl Reply {
     }
 }
 
-/// Who is told what came of a request. Nobody hears anything before that is durable.
+/// Where the reply to a request goes. Nobody hears anything before that is durable.
 #[derive(Debug)]
 pub enum ReplyTo {
     /// Someone in this process, who may not wait any more.

@@ -32,7 +32,7 @@ pub enum Route<'a> {
     Each,
 }
 
-/// Who asks.
+/// From where a request comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A client. It is refused where too much waits.
@@ -133,7 +133,7 @@ impl Request {
 }
 
 impl Kind {
-    /// Who asks for such a thing.
+    /// From where such requests come.
     pub fn origin(self) -> Origin {
         match self {
             Self::Start
