@@ -52,7 +52,7 @@ impl Limit {
         Self { at_once: None, rate: Some((jobs, per)) }
     }
 
-    /// Lets, besides, at most so many jobs begin in any time span of that length.
+    /// Also lets at most so many jobs begin in any time span of that length.
     ///
     /// ```
     /// # use std::time::Duration;

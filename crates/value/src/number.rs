@@ -285,7 +285,7 @@ impl Number {
         if self.is_negative() { self.negated() } else { self }
     }
 
-    /// The number as far on the other side of nought.
+    /// The number with the other sign.
     ///
     /// ```
     /// # use travertine_value::Number;

@@ -72,7 +72,7 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// An engine with all functions and activities that this program has, as they are.
+    /// A setup with all functions and activities that this program has, as they are.
     ///
     /// ```
     /// # use travertine::testing::Setup;
