@@ -15,7 +15,7 @@ use crate::{Error, ShardId};
 /// lost: nothing where it is whole. Instances of which something is missing are halted when the store is opened. Views are
 /// made again from what is there.
 pub fn accept_loss(dir: &Path) -> Result<Vec<String>, Error> {
-    if !dir.join("log.db").exists() {
+    if !file::has_log(dir)? {
         return Err(Error::Missing { store: dir.display().to_string() });
     }
     let _lock = Lock::take(dir)?;

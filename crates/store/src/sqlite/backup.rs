@@ -18,7 +18,7 @@ const PAGES: i32 = 1024;
 /// again.
 pub fn backup(from: &Path, to: &Path) -> Result<(), Error> {
     let source = from.join("log.db");
-    if !source.exists() {
+    if !file::has_log(from)? {
         return Err(Error::Missing { store: from.display().to_string() });
     }
     file::make_directory(to)?;

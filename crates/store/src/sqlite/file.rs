@@ -9,8 +9,12 @@ use std::{
     path::Path,
 };
 
+use rustix::fs::OFlags;
+
 use super::fault;
 use crate::Error;
+
+const NO_LINKS: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 
 /// The file that keeps some room, so that a full disk can be emptied.
 const RESERVE: &str = "reserve";
@@ -66,9 +70,20 @@ pub(super) fn use_reserve(dir: &Path) {
     let _: io::Result<()> = fs::remove_file(dir.join(RESERVE));
 }
 
-/// New files are for their owner alone.
+/// Whether there is a store in a directory. Who may not look into it is told so.
+pub(super) fn has_log(dir: &Path) -> Result<bool, Error> {
+    let path = dir.join("log.db");
+    match path.try_exists() {
+        Err(error) if error.kind() != io::ErrorKind::NotADirectory => {
+            Err(Error::Failed { reason: format!("{}: {error}", path.display()) })
+        }
+        found => Ok(found.unwrap_or(false)),
+    }
+}
+
+/// New files are for their owner alone. What a link points to is not ours to write.
 pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    options.mode(0o600)
+    options.mode(0o600).custom_flags(NO_LINKS)
 }
 
 /// Makes an empty file, where there is none. SQLite gives its journals the rights of the database.

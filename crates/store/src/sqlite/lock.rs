@@ -3,16 +3,11 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{Read as _, Seek as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
-use rustix::fs::OFlags;
-
 use super::{fault, file};
 use crate::Error;
-
-const NO_LINKS: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 
 /// Holds the store for this process, until it is dropped or the process ends.
 #[derive(Debug)]
@@ -26,8 +21,6 @@ impl Lock {
         let failed = |error: std::io::Error| fault::system(&path, &error);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        // What a link points to is not ours to write.
-        options.custom_flags(NO_LINKS);
         let mut file = file::private(&mut options).open(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}

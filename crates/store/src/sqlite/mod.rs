@@ -94,7 +94,7 @@ impl SqliteStore {
 
     /// Opens a copy of a store that cannot be written, to look at it. It goes with the answer.
     pub fn look(dir: &Path) -> Result<Self, Error> {
-        if !dir.join("log.db").exists() {
+        if !file::has_log(dir)? {
             return Err(Error::Missing { store: dir.display().to_string() });
         }
         let held = Lock::look(dir)?;
@@ -115,7 +115,7 @@ impl SqliteStore {
         if dir.exists() && !dir.is_dir() {
             return Err(foreign("it is a file, and a store is a directory"));
         }
-        let there = dir.join("log.db").exists();
+        let there = file::has_log(&dir)?;
         if options.create {
             if !(1..=log::SHARDS_MAX).contains(&options.shards) {
                 let most = log::SHARDS_MAX;

@@ -61,6 +61,37 @@ fn a_lock_that_is_a_link_is_refused_and_its_target_left_alone() {
 }
 
 #[test]
+fn what_links_beside_the_log_point_to_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, target) = (dir.path().join("store"), dir.path().join("target"));
+    drop(open(&store));
+    fs::write(&target, "precious").unwrap();
+    for name in ["end", "turns", "reserve"] {
+        drop(fs::remove_file(store.join(name)));
+        symlink(&target, store.join(name)).unwrap();
+    }
+    let opened = open(&store);
+    let claim = opened.take(ShardId(0), "a").unwrap();
+    opened.note(ShardId(0), b"a turn");
+    opened.append(&claim, &[batch(vec![entry(1, 4, 0)])]).unwrap();
+    drop(opened);
+    assert_eq!(fs::read(&target).unwrap(), b"precious");
+}
+
+#[test]
+fn a_directory_that_may_not_be_looked_into_is_not_said_to_have_no_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "text").unwrap();
+    let look = |at: &Path| SqliteStore::open(at, &Options { create: false, ..Options::default() });
+    assert!(matches!(look(&file.join("store")), Err(Error::Missing { .. })), "a file has no store");
+    assert!(matches!(look(&dir.path().join("none")), Err(Error::Missing { .. })));
+    // Nobody may be refused where tests run as root; a name that is too long is.
+    let told = look(&dir.path().join("x".repeat(300))).unwrap_err();
+    assert!(matches!(told, Error::Failed { .. }), "{told}");
+}
+
+#[test]
 fn a_file_where_a_store_should_be_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
