@@ -1,6 +1,9 @@
 //! The way through: read, check, lower, answer.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use crate::{
     Options, analysis,
@@ -39,6 +42,7 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
     let known = Files { documents: documents.iter().zip(dialects).collect() };
     refuse_foreign(&known, &sink);
     spare_drawings(&known, &sink);
+    refuse_doubles(&known, &sink);
     for document in &documents {
         schema::check(document, &known, &sink);
     }
@@ -112,6 +116,21 @@ fn spare_drawings(files: &Files<'_>, sink: &Sink) {
 fn is_executable(process: Node<'_>, files: &Files<'_>) -> bool {
     let other = process.attr("isExecutable").is_none() && files.processes().nth(1).is_none();
     lower::is_true(process, "isExecutable", other)
+}
+
+/// Of two processes with the same id only one could be deployed. Within a file no two elements have the same.
+fn refuse_doubles(files: &Files<'_>, sink: &Sink) {
+    let mut known = HashMap::new();
+    for process in files.processes().filter(|it| is_executable(*it, files)) {
+        let Some(id) = process.id() else { continue };
+        let file = &process.document().file;
+        let other = *known.entry(id).or_insert(file);
+        if other != file {
+            let message = format!("the process '{id}' is in {other} and in {file}");
+            let help = "deploy one of them, or give one another id";
+            sink.add(Severity::Error, "TV0308", process, process.place(), message, help);
+        }
+    }
 }
 
 /// The processes that are not executable, named once for each file.

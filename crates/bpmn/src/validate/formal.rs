@@ -36,6 +36,7 @@ pub(super) fn check(root: Node<'_>, files: &Files<'_>, sink: &Sink) {
         let what = format!("{} of {}", first.name(), owner(first));
         match count {
             1 => format!("{what} is not a formal expression"),
+            2 => format!("{what} and 1 other expression are not formal"),
             _ => format!("{what} and {} other expressions are not formal", count - 1),
         }
     });
