@@ -250,8 +250,12 @@ fn target(url: &str) -> Result<Target, Unanswered> {
     if authority.as_str().contains('@') {
         return bad("names and passwords are not part of a URL");
     }
+    let port = match authority.as_str().strip_prefix(authority.host()) {
+        None | Some("") => Some(if is_tls { 443 } else { 80 }),
+        Some(port) => port.strip_prefix(':').and_then(|it| it.parse().ok()).filter(|it| *it > 0),
+    };
+    let Some(port) = port else { return bad("the port of a URL is a number from 1 to 65535") };
     let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-    let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
     let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
     let Ok(path) = path.parse() else { return bad("that is no URL") };
     let Ok(authority) = HeaderValue::from_str(authority.as_str()) else {

@@ -6,6 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+#[doc(hidden)] // For those who tell people what is wrong.
+pub mod brief;
 #[doc(hidden)] // For the runtime, whose threads end.
 pub mod interrupt;
 mod json;

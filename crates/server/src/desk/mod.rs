@@ -38,6 +38,7 @@ pub use instance::{Create, Created};
 pub use job::{Ask, Failure};
 pub use message::Publish;
 pub use operate::{Arrival, Spot, Step};
+pub(crate) use outcome::LINE_BYTES_MAX;
 pub use outcome::{Outcome, Refusal};
 pub use search::Seen;
 pub use stay::{Stay, StayState, Way};

@@ -4,6 +4,11 @@ use std::{fmt, time::Duration};
 
 use travertine_kernel::Rejection;
 use travertine_runtime::{Error, RequestOutcome};
+use travertine_value::brief::{abridged, abridged_lines};
+
+/// How much of what is wrong is told: in a line, which may repeat a name of any length, and in all lines together.
+pub(crate) const LINE_BYTES_MAX: usize = 1_000;
+const DETAIL_BYTES_MAX: usize = 32_000;
 
 /// What kind of answer a refusal is. Protocols have a code for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,7 +81,9 @@ impl Refusal {
             Outcome::Unknown | Outcome::TimedOut | Outcome::Internal => RequestOutcome::Unknown,
             _ => RequestOutcome::NotDone,
         };
-        Self { outcome, detail: detail.into(), code: outcome.code(), retry_after: None, done }
+        let detail = detail.into();
+        let detail = abridged(&abridged_lines(&detail, LINE_BYTES_MAX), DETAIL_BYTES_MAX).into();
+        Self { outcome, detail, code: outcome.code(), retry_after: None, done }
     }
 
     /// This refusal of what was asked once something was done: nobody must take that for not done.
@@ -113,8 +120,8 @@ impl From<Error> for Refusal {
             }
             _ => error.to_string(),
         };
-        let (retry_after, done) = (error.retry_after(), error.outcome());
-        Self { outcome, detail, code: error.code(), retry_after, done }
+        let (code, retry_after, done) = (error.code(), error.retry_after(), error.outcome());
+        Self { code, retry_after, done, ..Self::new(outcome, detail) }
     }
 }
 

@@ -3,10 +3,13 @@
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use travertine_runtime::{Error, RequestOutcome};
-use travertine_value::{Name, Value};
+use travertine_value::{Name, Value, brief::abridged};
 
 use super::call::Answer;
-use crate::{c8::rest::status, desk::Refusal};
+use crate::{
+    c8::rest::status,
+    desk::{LINE_BYTES_MAX, Refusal},
+};
 
 /// The type of the answer.
 pub(super) const KIND: &str = "application/problem+json";
@@ -52,7 +55,7 @@ impl Problem {
         ];
         let body: Value = first
             .into_iter()
-            .chain(self.more.iter().cloned())
+            .chain(self.more.iter().map(|(name, value)| (*name, told(value))))
             .map(|(name, value): (&str, Value)| (Name::from(name), value))
             .collect();
         (status, body.to_json())
@@ -70,6 +73,19 @@ impl Problem {
             }
         }
         response
+    }
+}
+
+/// What there is to say, with as much of the texts of others as of those in the detail.
+fn told(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::from(&*abridged(text, LINE_BYTES_MAX)),
+        Value::List(all) => all.iter().map(told).collect(),
+        Value::Map(map) => map
+            .iter()
+            .map(|(name, value)| (Name::from(&*abridged(name, LINE_BYTES_MAX)), told(value)))
+            .collect(),
+        other => other.clone(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tonic::{Code, Status};
 use travertine_kernel::Assignments;
 use travertine_runtime::{Activated, Deployed, DeployedKind, Key, Named, Timestamp};
-use travertine_value::{Name, Value};
+use travertine_value::{Name, Value, brief::abridged};
 
 use super::gateway::{
     ActivatedJob, DecisionMetadata, DecisionRequirementsMetadata, FormMetadata, ProcessMetadata,
@@ -15,6 +15,9 @@ use crate::{
     c8::headers_of,
     desk::{Outcome, Refusal},
 };
+
+/// How much a status tells: it is a header, of which clients take 8 KiB, and three bytes may stand for one there.
+const STATUS_BYTES_MAX: usize = 2_000;
 
 /// The one tenant there is.
 pub(super) const TENANT: &str = "<default>";
@@ -35,7 +38,7 @@ impl From<Refusal> for Status {
             Outcome::TimedOut => Code::DeadlineExceeded,
             Outcome::Internal => Code::Internal,
         };
-        Self::new(code, refusal.detail)
+        Self::new(code, abridged(&refusal.detail, STATUS_BYTES_MAX))
     }
 }
 

@@ -439,7 +439,7 @@ fn create(
             .into_iter()
             .map(last_element)
             .collect::<Result<_, _>>()?,
-        business_id: it.business_id.filter(|it| !it.is_empty()).map(Name::from),
+        business_id: it.business_id.map(Name::from),
         tags: names(it.tags),
     })
 }

@@ -87,10 +87,17 @@ struct ClockBody {
     timestamp: i64,
 }
 
+/// The end of the year 9999: later times have no date, and the clock never goes back from there.
+const CLOCK_MS_MAX: i64 = 253_402_300_799_999;
+
 /// Stops the clock at a time.
 pub(super) async fn pin_clock(mut call: Call) -> Result<Answer, Refusal> {
     let body = call.body().await?;
     let ClockBody { timestamp } = read(&body)?;
+    if timestamp > CLOCK_MS_MAX {
+        let detail = format!("the clock goes to the end of the year 9999, and not to {timestamp}");
+        return Err(Refusal::invalid(detail));
+    }
     call.desk.set_clock(Some(Timestamp::from_millis(timestamp)))?;
     Ok(Answer::Done)
 }

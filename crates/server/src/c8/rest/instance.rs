@@ -72,7 +72,8 @@ pub(super) async fn create(mut call: Call) -> Result<Answer, Refusal> {
     let body: CreateBody<'_> = read(&body)?;
     tenant(body.tenant_id.as_deref())?;
     let tag = body.process_definition_version_tag.filter(|it| !it.is_empty());
-    let target = match (body.process_definition_id, body.process_definition_key) {
+    let id = body.process_definition_id.filter(|it| !it.trim().is_empty());
+    let target = match (id, body.process_definition_key) {
         (Some(id), None) => match (body.process_definition_version.filter(|it| *it != -1), tag) {
             (None, None) => Target::Latest(id),
             (None, Some(tag)) => Target::Tag(id, tag),
