@@ -178,7 +178,7 @@ pub enum Error {
         /// What that is an instance of.
         definition: Name,
     },
-    /// No run can have that id: it is what runs are called that were given none.
+    /// No instance can have that id: it is what instances are called by their numbers.
     ReservedId(Name),
     /// Nothing can have that id.
     BadId {
@@ -255,12 +255,15 @@ pub enum Error {
 pub enum BadId {
     /// It is empty.
     Empty,
+    /// It has nothing but white space, or what nobody sees.
+    Blank,
     /// It has more bytes than an id may have.
     TooLong {
         /// How many an id may have.
         max: usize,
     },
-    /// It has a character that is not shown but does something: a line break, an escape.
+    /// It has a character that is not shown but does something: a line break, an escape, a turn of the direction
+    /// in which one reads.
     Control(char),
     /// The engine keeps it for itself.
     Reserved,
@@ -270,6 +273,11 @@ impl BadId {
     fn tell(self, id: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("an id cannot be empty; choose one, or give none"),
+            Self::Blank => write!(
+                f,
+                "an id cannot be blank, and \"{}\" has nothing to see; choose one, or give none",
+                id.escape_default()
+            ),
             Self::TooLong { max } => {
                 write!(f, "an id has at most {max} bytes, and this one has {}", id.len())
             }
@@ -405,17 +413,8 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        if let Self::Rejected(rejection) = self {
-            Some(rejection)
-        } else if let Self::Store(error) = self {
-            Some(error)
-        } else {
-            None
-        }
-    }
-}
+// What is inside says the same, so it is not the cause as well.
+impl std::error::Error for Error {}
 
 impl From<travertine_store::Error> for Error {
     fn from(error: travertine_store::Error) -> Self {

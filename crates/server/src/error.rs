@@ -24,8 +24,6 @@ pub enum Error {
         /// Where it was to listen.
         address: String,
     },
-    /// Everybody could do everything from now on, where somebody had to log in before.
-    Opened,
     /// The certificate or its key cannot be used.
     Tls {
         /// What is wrong.
@@ -57,10 +55,6 @@ impl fmt::Display for Error {
                 "{address} can be reached from other machines, and without login everybody there could do \
                  everything; add a user or an API key (travertine access), listen at 127.0.0.1, or say --insecure"
             ),
-            Self::Opened => f.write_str(
-                "the configuration names nobody any more, so everybody could do everything without login; name a user \
-                 or an API key, or say --insecure",
-            ),
             Self::Tls { reason } => write!(f, "cannot use TLS: {reason}"),
             Self::Accounts { source } => source.fmt(f),
             Self::Keep { reason } => {
@@ -78,13 +72,5 @@ impl Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Listen { source, .. } => Some(source),
-            Self::Accounts { source } => Some(source),
-            Self::Engine(error) => Some(error),
-            Self::Open { .. } | Self::Opened | Self::Tls { .. } | Self::Keep { .. } => None,
-        }
-    }
-}
+// What is inside says the same, so it is not the cause as well.
+impl std::error::Error for Error {}

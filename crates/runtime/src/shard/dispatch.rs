@@ -119,6 +119,7 @@ impl Shard {
                 it.kind.map_or(Ok(()), |kind| self.check_work(it.job, kind))?;
                 if it.failure.strict {
                     self.check_retries(it.job)?;
+                    self.check_offered(it.job)?;
                 }
                 self.fail(it.job, *it.failure).map(Reply::Fail)
             }

@@ -113,7 +113,8 @@ pub struct JobFailure {
     pub message: String,
     /// Variables for the next try: they are the element's own, and go with it unless they are mapped.
     pub variables: Assignments,
-    /// Whether it is refused where the job may not be tried any more: then nobody has it who could say so.
+    /// Whether it is refused where the job may not be tried any more, or has an incident: then nobody has it who
+    /// could say so.
     pub strict: bool,
 }
 
@@ -301,6 +302,17 @@ impl Shard {
         self.with(job.instance, |_, live| match live.job(job.wait) {
             Some(it) if it.retries == 0 => Err(Error::NoRetriesLeft(job)),
             _ => Ok(()),
+        })
+    }
+
+    /// Refuses a job that stands still at an incident.
+    pub(super) fn check_offered(&mut self, job: Address) -> Result<(), Error> {
+        self.with(job.instance, |_, live| {
+            let token = live.state.waits.get(&job.wait).map(|it| it.token);
+            match token.filter(|it| live.state.incidents.contains_key(it)) {
+                Some(token) => Err(Rejection::HasIncident(token).into()),
+                None => Ok(()),
+            }
         })
     }
 

@@ -51,13 +51,14 @@ impl Shard {
     /// Starts an instance. Says whether it was there already.
     pub(super) fn start(&mut self, begin: Begin) -> Result<(InstanceId, bool), Error> {
         let definition = self.env.definition(begin.definition)?;
-        begin.business_id.as_ref().map_or(Ok(()), id::check)?;
-        if definition.is_function() {
-            if let Some(id) = &begin.business_id
-                && InstanceId::numbered(id).is_some()
-            {
+        if let Some(id) = &begin.business_id {
+            id::check(id)?;
+            // Whoever asks for it by that name would get another one.
+            if InstanceId::numbered(id).is_some() {
                 return Err(Error::ReservedId(Name::clone(id)));
             }
+        }
+        if definition.is_function() {
             if let Some(id) = &begin.business_id
                 && let Some(known) = self.run_named(id)?
                 && !self.is_past_schedule(known.0, &definition)?

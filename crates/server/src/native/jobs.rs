@@ -150,7 +150,7 @@ pub(super) async fn fail(call: Call) -> Result<Answer, Problem> {
     let backoff = Duration::from_millis(call.count("backoff_ms")?.unwrap_or(0));
     let message = call.text("message")?.map(|it| it.to_string()).unwrap_or_default();
     let variables = call.variables("variables")?;
-    let failure = JobFailure { retries, backoff, message, variables, strict: false };
+    let failure = JobFailure { retries, backoff, message, variables, strict: true };
     call.desk.engine().fail(job, failure).await?;
     done(&call, job).await
 }
