@@ -42,12 +42,17 @@ mod worker;
 
 use std::process::ExitCode;
 
+use travertine_value::brief::abridged_lines;
+
 use args::{Args, Command};
 use screen::Screen;
 use status::Status;
 
 // Linked for its allocator, in place of the system's.
 use mimalloc as _;
+
+/// How much is shown of a line that says what is wrong: it may repeat a name or a value of any length.
+const LINE_BYTES_MAX: usize = 2_000;
 
 fn main() -> ExitCode {
     let args = Args::of_process();
@@ -83,7 +88,11 @@ fn conclude(done: anyhow::Result<Status>, out: &Screen, err: &Screen) -> Status 
         let told = error.downcast_ref::<store::Told>();
         match told.and_then(store::Told::data) {
             Some(data) => err.json(&data),
-            None => err.lines(format!("{} {error:#}", err.paint.red("error:"))),
+            None => {
+                let words = format!("{error:#}");
+                let words = abridged_lines(&words, LINE_BYTES_MAX);
+                err.lines(format!("{} {words}", err.paint.red("error:")));
+            }
         }
         told.map_or(Status::Usage, store::Told::status)
     });

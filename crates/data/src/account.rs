@@ -126,11 +126,14 @@ struct Teller {
     set: Assignments,
     /// The error that is on its way to who catches it.
     error: Option<String>,
+    /// When work that has failed is offered again, where that is later.
+    pauses: BTreeMap<WaitId, Timestamp>,
 }
 
 impl Teller {
     fn tell(&mut self, step: &Step, definition: &Definition) {
         let moment = Moment { entry: step.seq, at: step.at };
+        self.pauses = step.records.iter().filter_map(pause).collect();
         for record in &step.records {
             (self.current, self.error) = (None, None);
             self.record(record, moment, definition);
@@ -292,7 +295,9 @@ impl Teller {
                 });
                 let title = title.unwrap_or_else(|| format!("work {}", wait.0));
                 let left = retries_left(*retries);
-                self.fault(moment, format!("{title} failed, {left}: {message}"));
+                let again = self.pauses.get(wait).map(|it| format!(", tried again at {it}"));
+                let again = again.unwrap_or_default();
+                self.fault(moment, format!("{title} failed, {left}{again}: {message}"));
             }
             Event::RetriesSet { wait, retries } => {
                 if let Some(title) = self.at_wait(*wait).map(|it| it.title()) {
@@ -521,6 +526,15 @@ impl Teller {
                 self.fault(moment, format!("failed: {}", trace::of_failure(plan, failure)));
             }
         }
+    }
+}
+
+/// Work that is offered again later, and when.
+fn pause(record: &Record) -> Option<(WaitId, Timestamp)> {
+    match record {
+        // A pause that is over is no point in time.
+        Record::Paused { wait, until } if *until > Timestamp::default() => Some((*wait, *until)),
+        _ => None,
     }
 }
 

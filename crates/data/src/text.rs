@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use travertine_kernel::Assignments;
 use travertine_runtime::Timestamp;
-use travertine_value::{Name, Value};
+use travertine_value::{Name, Value, brief::abridged};
 
 /// A value as people type it: JSON where it is JSON, otherwise text. What was meant as JSON but is not is
 /// refused: taken for a text, nobody would notice.
@@ -19,6 +19,7 @@ pub fn value_of(text: &str) -> Result<Value, String> {
              as JSON has it"
         )),
         Err(error) if is_number(text) => {
+            let text = abridged(text, 100);
             Err(format!("{error}; in double quotes it is a text: '\"{text}\"'"))
         }
         Err(_) => Ok(text.into()),

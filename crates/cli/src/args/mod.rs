@@ -66,7 +66,7 @@ impl Args {
         Self::try_parse().unwrap_or_else(|error| {
             let words: Vec<String> =
                 std::env::args_os().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
-            mistyped::suggest(error, &Self::command(), &words).exit()
+            mistyped::told(error, &Self::command(), &words).exit()
         })
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn decide(args: &args::Decide, out: &Screen, err: &Screen) -> Result<
 fn deployed(args: &args::Decide, data: &Path) -> Result<(Models, Option<String>)> {
     let [asked] = &args.files[..] else { bail!("with --data name one decision, by its id") };
     let asked = asked.display().to_string();
-    let engine = store::open_to_look(data)?;
+    let engine = store::patiently(|| store::open_to_look(data))?;
     let definitions = engine.definitions();
     engine.shutdown().map_err(|error| anyhow!(store::explain(&error, data, None)))?;
     let Some(latest) = definitions.decision(&asked) else {

@@ -99,7 +99,8 @@ fn goes_on(
     let answers = args.start.answers.as_deref().map(Answers::read).transpose()?.unwrap_or_default();
     let explain = |error: &Error| anyhow!(store::explain(error, data, None));
     let observer = watch.is_needed().then(|| observer(watch));
-    let engine = store::open(data, Store::New(None), Full::Fails, observer)?;
+    let open = || store::open(data, Store::New(None), Full::Fails, observer.clone());
+    let engine = store::patiently(open)?;
     engine.deploy(&models.files()).map_err(|it| explain(&it))?;
     engine.settle(Duration::from_secs(30)).map_err(|it| explain(&it))?;
     let known = if args.new { None } else { open_instance(&engine, &process.id)? };

@@ -86,7 +86,7 @@ pub(crate) fn fail(args: &args::Fail, desk: &Desk<'_>) -> Result<Status> {
         (None, None) => {
             let backoff = args.backoff.unwrap_or_default();
             let (retries, message) = (args.retries, args.message.clone());
-            let failure = JobFailure { retries, backoff, message, variables, strict: false };
+            let failure = JobFailure { retries, backoff, message, variables, strict: true };
             desk.engine.fail(work, failure).wait()
         }
     };

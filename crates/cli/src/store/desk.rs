@@ -19,9 +19,10 @@ use travertine_store::{
     self as store,
     view::{Filter, Page, Query, Row, Table},
 };
-use travertine_value::{Name, Value};
+use travertine_value::{Name, Value, brief::abridged_lines};
 
 use crate::{
+    LINE_BYTES_MAX,
     args::{store::Place, words::Whose},
     control::Served,
     json, place,
@@ -548,10 +549,17 @@ pub(crate) struct Told {
     code: &'static str,
     outcome: RequestOutcome,
     retry_after: Option<Duration>,
+    /// Who has the store open, where that is what is wrong.
+    holder: Option<String>,
     json: bool,
 }
 
 impl Told {
+    /// Who has the store open, as far as is known, where that is what is wrong.
+    pub(crate) fn holder(error: &anyhow::Error) -> Option<&str> {
+        error.downcast_ref::<Self>()?.holder.as_deref()
+    }
+
     /// Whoever asked for data, `json`, is told so in data.
     pub(crate) fn of(
         error: &Error,
@@ -560,10 +568,16 @@ impl Told {
         json: bool,
     ) -> anyhow::Error {
         anyhow::Error::new(Self {
-            words: explain(error, data, engine),
+            words: abridged_lines(&explain(error, data, engine), LINE_BYTES_MAX).into_owned(),
             code: error.code(),
             outcome: error.outcome(),
             retry_after: error.retry_after(),
+            holder: match error {
+                Error::Store(store::Error::InUse { holder, .. }) => {
+                    Some(holder.clone().unwrap_or_default())
+                }
+                _ => None,
+            },
             json,
         })
     }
@@ -666,6 +680,9 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
         Error::Rejected(Rejection::NoSuchWait(_)) => {
             format!("{error}; {} lists what waits", run(&["show", "INSTANCE"]))
         }
+        Error::Rejected(Rejection::HasIncident(_)) => {
+            format!("{error}; {} says what is wrong", run(&["incidents"]))
+        }
         Error::Rejected(Rejection::Ended) => {
             format!("{error}; {} says how", run(&["show", "INSTANCE"]))
         }
@@ -682,6 +699,15 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
         }
         Error::Suspended(instance) => {
             format!("instance {instance} is suspended; {} lets it go on", of("resume", instance))
+        }
+        Error::NoRetriesLeft(job) => {
+            let (job, instance) = (job.to_string(), job.instance.to_string());
+            format!(
+                "job {job} has failed as often as it may, and has an incident; {} gives it one try more, {} then has \
+                 it tried again",
+                run(&["retries", &job, "1"]),
+                run(&["resolve", &instance])
+            )
         }
         Error::Claimed { task, .. } => format!("{error}; {} takes it away", of("unclaim", task)),
         Error::InUse { .. } => format!(

@@ -13,6 +13,7 @@ mod history;
 mod list;
 mod migrate;
 mod modify;
+mod patience;
 mod rows;
 mod schedule;
 mod show;
@@ -34,6 +35,7 @@ use crate::{
     status::Status,
 };
 pub(crate) use desk::{Desk, Front, Full, Store, Told, explain, open, open_to_look, serve};
+pub(crate) use patience::patiently;
 pub(crate) use work::work_for;
 
 /// Does what a command on a store asks for: here, on an engine that is open already for others, or by asking the
@@ -44,13 +46,22 @@ pub(crate) fn run(
     out: &Screen,
     err: &Screen,
 ) -> Result<Status> {
-    if served.is_none()
-        && let Some(place) = command.place_to_share()
-        && let Some(status) = control::ask(&place.data, out, err)?
-    {
-        return Ok(status);
+    match command {
+        // It waits for the store itself, once it hears Ctrl-C.
+        Command::Work(it) => work::work(it, out, err),
+        _ if served.is_some() => perform(command, Front { served, out, err }),
+        _ => patiently(|| {
+            if let Some(place) = command.place_to_share()
+                && let Some(status) = control::ask(&place.data, out, err)?
+            {
+                return Ok(status);
+            }
+            perform(command, Front { served, out, err })
+        }),
     }
-    let front = Front { served, out, err };
+}
+
+fn perform(command: &Command, front: Front<'_>) -> Result<Status> {
     let at = |shared: &Shared, act: &dyn Fn(&Desk<'_>) -> Result<Status>| {
         front.at(&shared.place, Store::Known, shared.json, act)
     };
@@ -140,17 +151,17 @@ pub(crate) fn run(
         Command::Modify(it) => operate(&it.shared, &|desk| modify::modify(it, desk)),
         Command::Migrate(it) => operate(&it.shared, &|desk| migrate::migrate(it, desk)),
         Command::Tail(it) => look(&it.shared, &|desk| tail::tail(it, desk)),
-        Command::Work(it) => work::work(it, out, err),
+        Command::Work(it) => work::work(it, front.out, front.err),
         Command::Stats(it) => look(&it.shared, &care::stats),
         Command::Compact(it) => {
             make_room(desk::known(), &it.shared, &|desk| care::compact(it, desk))
         }
         Command::Verify(it) => {
             if it.accept_loss {
-                care::accept_loss(&it.shared.place.data, err)?;
+                care::accept_loss(&it.shared.place.data, front.err)?;
             }
             look(&it.shared, &care::verify)
         }
-        Command::Backup(it) => care::backup(it, out),
+        Command::Backup(it) => care::backup(it, front.out),
     }
 }

@@ -13,7 +13,7 @@ use travertine_runtime::{Engine, Seen, engine::Observer, trace};
 use travertine_store::view::{Filter, JobState, Query, Row, Table};
 use travertine_value::Name;
 
-use super::{Full, Store, care, desk, grid, open, worker::Commands};
+use super::{Full, Store, care, desk, grid, open, patiently, worker::Commands};
 use crate::{
     args::store as args,
     control::{Control, Lookers},
@@ -66,7 +66,7 @@ fn work_with(
         lookers.add(Observer(Arc::new(move |seen| show(seen, &screen))));
     }
     let data = &args.place.data;
-    let engine = open(data, Store::Known, Full::Waits, Some(lookers.observer()))?;
+    let engine = patiently(|| open(data, Store::Known, Full::Waits, Some(lookers.observer())))?;
     // Whoever can run this may do everything with the store.
     engine.guard_batches(None);
     let control = Control::begin_told(data, &engine, &lookers, None, err);

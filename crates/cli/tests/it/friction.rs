@@ -139,9 +139,12 @@ fn an_id_that_nobody_could_type_or_read_is_refused() {
     let long = "x".repeat(100_000);
     for (id, expected) in [
         ("", "an id cannot be empty"),
+        (" ", "an id cannot be blank"),
+        ("\u{3000}\u{200b}", "an id cannot be blank"),
         (&*long, "an id has at most 1024 bytes, and this one has 100000"),
         ("a\u{1b}[31m", r"an id has no control characters"),
         ("a\nb", r"an id has no control characters"),
+        ("a\u{202e}b", r"an id has no control characters"),
     ] {
         for args in [
             &["start", "hello", "--var", "name=Ann", "--id", id][..],
@@ -191,6 +194,33 @@ fn names_with_line_breaks_and_escape_codes_do_nothing_to_a_terminal() {
     let kept = store.json(&["show", "1"]);
     let value = kept.field("variables").and_then(|it| it.field("x")).cloned();
     assert_eq!(value, Some(Value::from("\u{1b}[31mred\u{9b}")), "what is kept is as it came");
+}
+
+#[test]
+fn the_number_of_an_instance_is_nobodys_id() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    let refusal = store.refusal(&["start", "hello", "--var", "name=Ann", "--id", "number:12"]);
+    assert!(refusal.contains("choose another id"), "{refusal}");
+    assert_eq!(store.text(&["instances"]), "no instances\n");
+}
+
+#[test]
+fn what_cannot_fail_any_more_says_so() {
+    let store = Store::with(&["examples/order.bpmn"]);
+    store.text(&["start", "order"]);
+    store.text(&["fail", "1-3", "--retries", "0", "--message", "no shelf"]);
+    let refusal = store.refusal(&["fail", "1-3", "--message", "still none"]);
+    assert!(refusal.contains("job 1-3 has failed as often as it may"), "{refusal}");
+    for way_out in ["travertine retries 1-3 1", "travertine resolve 1"] {
+        assert!(refusal.contains(way_out), "{refusal}");
+    }
+    // It is the incident that keeps it from being tried again, not its retries.
+    store.text(&["retries", "1-3", "1"]);
+    let refusal = store.refusal(&["fail", "1-3", "--retries", "5"]);
+    assert!(refusal.contains("has an incident, resolve it first"), "{refusal}");
+    assert!(store.text(&["incidents"]).contains("no shelf"), "nothing has changed");
+    store.text(&["resolve", "1"]);
+    store.text(&["fail", "1-3", "--retries", "5"]);
 }
 
 #[test]
@@ -428,15 +458,49 @@ fn the_manual_has_a_page_for_each_command() {
 
 #[test]
 fn a_mistyped_option_is_answered_with_the_one_that_was_meant() {
-    for (given, meant) in [("--nwo", "--now"), ("--no", "--now"), ("--colr", "--color")] {
+    for (given, meant) in [
+        ("--nwo", "--now"),
+        ("--no", "--now"),
+        ("--colr", "--color"),
+        ("--vra", "--var"),
+        ("--variable", "--var"),
+        ("--answer", "--answers"),
+    ] {
         let called = travertine(&["run", "examples/order.bpmn", given, "x=1"]);
         assert_eq!(called.status, 2);
         let tip = format!("a similar argument exists: '{meant}'");
         assert!(called.err.contains(&tip), "{given}: {}", called.err);
         assert!(!called.err.contains("as a value"), "{}", called.err);
     }
-    let called = travertine(&["run", "examples/order.bpmn", "--quickly"]);
-    assert!(!called.err.contains("similar"), "{}", called.err);
+    for args in [
+        &["run", "examples/order.bpmn", "--quickly"][..],
+        &["deploy", "examples/order.bpmn", "--force"],
+    ] {
+        let called = travertine(args);
+        assert!(!called.err.contains("similar"), "{}", called.err);
+        let usage = format!("Usage: travertine {} [OPTIONS] <FILE>...", args[0]);
+        assert!(called.err.contains(&usage), "{}", called.err);
+    }
+}
+
+#[test]
+fn a_name_or_a_value_of_any_length_is_not_repeated_whole() {
+    let long = "N".repeat(100_000);
+    let store = Store::with(&["examples/hello.bpmn"]);
+    let data = &*store.data();
+    let (json, number) = (format!("x=[{long}"), format!("x={}", "9".repeat(100_000)));
+    for args in [
+        &["start", &*long, "--data", data][..],
+        &["show", &long, "--data", data],
+        &["start", "hello", "--var", &json, "--data", data],
+        &["start", "hello", "--var", &number, "--data", data],
+        &["check", &long],
+        &["eval", "1", &format!("--{long}")],
+    ] {
+        let called = travertine(args);
+        assert_ne!(called.status, 0);
+        assert!(called.err.starts_with("error") && called.err.len() < 5_000, "{}", called.err);
+    }
 }
 
 #[test]

@@ -260,6 +260,11 @@ fn an_activity_that_is_tried_again_says_when_and_why() {
     let history = store.text(&["history", "r", "--events"]);
     let failed = "wait 3 failed, 4 retries left: busy: the bank of Ann is busy";
     assert!(history.contains(failed), "{history}");
+    let told = store.text(&["history", "r"]);
+    let (_, again) =
+        told.split_once("failed, 4 retries left, tried again at ").expect("it says so");
+    let (when, why) = again.split_once(": busy: the bank of Ann is busy").expect("it says why");
+    assert!(when.starts_with("20") && when.ends_with('Z') && why.starts_with('\n'), "{told}");
     // It is kept when the views are made again, and the log is all there is.
     std::fs::remove_file(format!("{}/views.db", store.data())).unwrap();
     assert!(shown(&store, "r").ends_with(waits));

@@ -88,7 +88,7 @@ fn a_new_project_compiles_and_survives_a_kill() {
 
     // What people do first: a pause in an activity, an argument of the program, an error of someone else, a clock
     // in a workflow.
-    let pause = "tokio::time::sleep(std::time::Duration::from_millis(1)).await;";
+    let pause = "tokio::time::sleep(std::time::Duration::from_millis(1)).await; tokio::fs::metadata(\".\").await?;";
     change(
         &shop,
         "src/activities.rs",
