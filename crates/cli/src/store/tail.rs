@@ -54,12 +54,16 @@ async fn follow(
         );
     }
     let mut left = args.count.unwrap_or(u64::MAX);
-    // Where nobody else has the store, nothing more comes than what is there.
-    let is_over = || !desk.is_shared() || desk.is_left() || desk.out.is_closed();
-    while left > 0 && !desk.is_left() && !desk.out.is_closed() {
+    let is_over = || desk.is_left() || desk.out.is_closed();
+    while left > 0 && !is_over() {
         let before = feed.positions().clone();
-        let Some(news) = unless(LOOK, is_over, feed.next()).await else { break };
-        let news = desk.ok(news)?;
+        let news = if desk.is_shared() {
+            unless(LOOK, is_over, feed.next()).await.transpose()
+        } else {
+            // Where nobody else has the store, nothing more comes than what is there.
+            feed.ready().await
+        };
+        let Some(news) = desk.ok(news)? else { break };
         let meant = |it: &&News| {
             only.is_none_or(|only| it.instance == only)
                 && args

@@ -208,13 +208,27 @@ impl Feed {
             let written = engine.inner.common.written.notified();
             tokio::pin!(written);
             written.as_mut().enable();
-            let before = self.positions.clone();
-            let news = self.read().await?;
-            if self.positions != before {
+            if let Some(news) = self.ready().await? {
                 return Ok(news);
             }
             written.await;
         }
+    }
+
+    /// The same without waiting for anything to happen; `None` where nothing has.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Error, engine::Feed};
+    /// # async fn example(mut feed: Feed) -> Result<(), Error> {
+    /// while let Some(news) = feed.ready().await? {
+    ///     println!("{}", news.len());
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn ready(&mut self) -> Result<Option<Vec<News>>, Error> {
+        let before = self.positions.clone();
+        let news = self.read().await?;
+        Ok((self.positions != before).then_some(news))
     }
 
     /// What was forgotten before it could be read, since this was asked last.

@@ -58,6 +58,9 @@ fn nothing_is_lost_where_nobody_waits_to_the_end() {
         while *whole.positions() != end {
             read.extend(whole.next().await.expect("it can be read"));
         }
+        assert!(whole.ready().await.expect("it can be read").is_none(), "nothing is waited for");
+        let ready = after(engine, &begin).await.ready().await.expect("it can be read");
+        assert!(ready.is_some_and(|it| !it.is_empty()));
         let (mut broken, mut heard) = (after(engine, &begin).await, Vec::new());
         for times in 0.. {
             if *broken.positions() == end {
