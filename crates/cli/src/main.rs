@@ -86,13 +86,12 @@ fn main() -> ExitCode {
 fn conclude(done: anyhow::Result<Status>, out: &Screen, err: &Screen) -> Status {
     let status = done.unwrap_or_else(|error| {
         let told = error.downcast_ref::<store::Told>();
-        match told.and_then(store::Told::data) {
-            Some(data) => err.json(&data),
-            None => {
-                let words = format!("{error:#}");
-                let words = abridged_lines(&words, LINE_BYTES_MAX);
-                err.lines(format!("{} {words}", err.paint.red("error:")));
-            }
+        if let Some(data) = told.and_then(store::Told::data) {
+            err.json(&data);
+        } else {
+            let words = format!("{error:#}");
+            let words = abridged_lines(&words, LINE_BYTES_MAX);
+            err.lines(format!("{} {words}", err.paint.red("error:")));
         }
         told.map_or(Status::Usage, store::Told::status)
     });

@@ -118,7 +118,7 @@ fn run(args: &Serve, config: Config, err: &Screen) -> Result<Status> {
     let lookers = Lookers::default();
     options.test_clock = args.test_clock.then(Arc::default);
     let clock = options.test_clock.clone().map(|it| it as Arc<dyn Clock>);
-    let open = || store::serve(&data, shards, history.clone(), lookers.observer(), clock.clone());
+    let open = || store::serve(&data, shards, history, lookers.observer(), clock.clone());
     let engine = store::patiently(open)?;
     let served = deploy(&engine, &files, &data, err).and_then(|status| {
         if status == Status::Done {

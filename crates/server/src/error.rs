@@ -24,6 +24,8 @@ pub enum Error {
         /// Where it was to listen.
         address: String,
     },
+    /// Everybody could do everything from now on, where somebody had to log in before.
+    Opened,
     /// The certificate or its key cannot be used.
     Tls {
         /// What is wrong.
@@ -54,6 +56,10 @@ impl fmt::Display for Error {
                 f,
                 "{address} can be reached from other machines, and without login everybody there could do \
                  everything; add a user or an API key (travertine access), listen at 127.0.0.1, or say --insecure"
+            ),
+            Self::Opened => f.write_str(
+                "the configuration names nobody any more, so everybody could do everything without login; name a user \
+                 or an API key, or say --insecure",
             ),
             Self::Tls { reason } => write!(f, "cannot use TLS: {reason}"),
             Self::Accounts { source } => source.fmt(f),
