@@ -100,7 +100,7 @@ pub fn handle_with(
             }
             let mut run = Run::within(plan, rules, instance, now, room, budgets);
             run.emit(Event::PostDelivered { post });
-            Ok(run.finish())
+            Ok(run.stop())
         }
         _ if instance.phase == Phase::New => Err(Rejection::NotRunning),
         _ if !instance.is_running() => Err(Rejection::Ended),

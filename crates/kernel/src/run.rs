@@ -141,6 +141,12 @@ impl<'a> Run<'a> {
             }
             self.visit(token);
         }
+        self.stop()
+    }
+
+    /// Tells what happened, and moves no token. One that has used up its turn goes on in a turn of its own: if it went on
+    /// whenever something that it has sent arrives, each thing sent would have it send more.
+    pub(crate) fn stop(self) -> Turn {
         let unfinished = self.instance.is_unfinished();
         Turn { events: self.instance.into_events(), unfinished }
     }

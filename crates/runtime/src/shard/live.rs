@@ -256,10 +256,9 @@ impl Live {
     pub(super) fn count_turn(&mut self, command: &Command) {
         if *command == Command::Continue {
             self.turns += 1;
-        } else if self.state.is_unfinished() {
-            // It has not come to rest. What it sent itself is no reason to think that it has.
-            self.turns += u32::from(matches!(command, Command::Delivered { .. }));
-        } else {
+        } else if matches!(command, Command::Delivered { .. }) {
+            // What it sent itself is no reason to think that it has come to rest.
+        } else if !self.state.is_unfinished() {
             self.turns = 0;
             self.hurries = if self.hurry { self.hurries + 1 } else { 0 };
         }

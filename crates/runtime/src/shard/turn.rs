@@ -41,13 +41,20 @@ impl Shard {
             return Err(Error::Halted { instance: live.id, reason: reason.clone() });
         }
         let seen = self.watchers.hook.is_some().then(|| command.clone());
+        let is_told = matches!(command, Command::Delivered { .. });
         live.count_turn(&command);
         let introduction = live.introduction();
         live.state.introduce(introduction);
         let turned = self.ask_kernel(live, command);
         live.state.introduce(Identity::default());
         let mut turn = turned?;
-        let lost = self.think(live, &mut turn, &mut records);
+        let lost = if is_told {
+            // Where it has something to do it stands in line already.
+            turn.unfinished = false;
+            None
+        } else {
+            self.think(live, &mut turn, &mut records)
+        };
         self.happened(live, turn, None, records, seen.as_ref());
         lost.map_or(Ok(()), |reason| Err(self.halt(live, reason)))
     }

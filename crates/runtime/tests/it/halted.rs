@@ -116,6 +116,35 @@ fn nobody_waits_for_an_instance_that_does_not_come_to_rest() {
     world.check();
 }
 
+/// Whenever it hears its signal, it sends it again.
+const ECHO: &str = r#"<signal id="g" name="go"/><process id="echo" isExecutable="true"><startEvent id="s"/>
+    <sequenceFlow id="f1" sourceRef="s" targetRef="call"/>
+    <intermediateThrowEvent id="call"><signalEventDefinition signalRef="g"/></intermediateThrowEvent>
+    <sequenceFlow id="f2" sourceRef="call" targetRef="t"/><userTask id="t"/>
+    <subProcess id="hear" triggeredByEvent="true"><startEvent id="hs" isInterrupting="false">
+    <signalEventDefinition signalRef="g"/></startEvent>
+    <sequenceFlow id="h1" sourceRef="hs" targetRef="again"/>
+    <intermediateThrowEvent id="again"><signalEventDefinition signalRef="g"/></intermediateThrowEvent>
+    <sequenceFlow id="h2" sourceRef="again" targetRef="he"/><endEvent id="he"/></subProcess></process>"#;
+
+#[test]
+fn an_instance_that_sends_for_ever_has_no_more_under_way_than_one_turn_sends() {
+    let settings = Settings { turns_max: 50, budgets: short_turns(), ..Settings::default() };
+    for shards in [1, 3] {
+        let settings = settings.clone();
+        let world = World::with(Options { shards, settings, ..Options::default() });
+        world.deploy(ECHO);
+        let id = world.engine().start("echo").wait().expect("it starts");
+        world.rest();
+        let look = world.engine().look(id).wait().expect("it is there");
+        assert_eq!(look.row.state, InstanceState::Halted);
+        let (sent, steps) = (look.state.posts.len(), look.state.steps);
+        assert!(steps > 1_000, "it had all of its turns: {steps}");
+        assert!(sent < short_turns().turn_events, "{sent} signals are under way");
+        world.check();
+    }
+}
+
 #[test]
 fn why_it_is_halted_says_how_to_end_that() {
     let world = world();
