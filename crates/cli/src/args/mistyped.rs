@@ -9,7 +9,7 @@ use clap::{
 };
 use travertine_value::brief::abridged;
 
-/// How much is repeated of a value that makes no sense.
+/// How much is repeated of what makes no sense.
 const VALUE_BYTES_MAX: usize = 200;
 
 /// Two letters that have changed places, or one that is wrong, missing or too many; in longer names two of these.
@@ -26,11 +26,21 @@ fn is_meant(given: &str, name: &str) -> Option<usize> {
 
 /// An error as people are told it.
 pub(super) fn told(mut error: Error, command: &Command, words: &[String]) -> Error {
-    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
-        let value = abridged(value, VALUE_BYTES_MAX).into_owned();
-        error.insert(ContextKind::InvalidValue, ContextValue::String(value));
+    if error.kind() == ErrorKind::UnknownArgument {
+        error = suggest(error, command, words);
     }
-    if error.kind() == ErrorKind::UnknownArgument { suggest(error, command, words) } else { error }
+    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand]
+    {
+        if let Some(ContextValue::String(given)) = error.get(kind)
+            && given.len() > VALUE_BYTES_MAX
+        {
+            let given = abridged(given, VALUE_BYTES_MAX).into_owned();
+            // clap's tips repeat it.
+            error.remove(ContextKind::Suggested);
+            error.insert(kind, ContextValue::String(given));
+        }
+    }
+    error
 }
 
 /// Has an error about an unknown option name the one that was probably meant.
@@ -50,10 +60,8 @@ fn suggest(mut error: Error, command: &Command, words: &[String]) -> Error {
     let names = asked.get_arguments().filter_map(|it| it.get_long());
     let meant = names.filter_map(|it| Some((is_meant(given, it)?, it))).min();
     let usage = asked.clone().render_usage();
-    if error.get(ContextKind::SuggestedArg).is_some() {
-        error.remove(ContextKind::SuggestedArg);
-        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
-    }
+    error.remove(ContextKind::SuggestedArg);
+    error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
     if let Some((_, name)) = meant {
         let name = format!("--{name}");
         error.remove(ContextKind::Suggested);

@@ -496,6 +496,7 @@ fn a_name_or_a_value_of_any_length_is_not_repeated_whole() {
         &["start", "hello", "--var", &number, "--data", data],
         &["check", &long],
         &["eval", "1", &format!("--{long}")],
+        &[&long],
     ] {
         let called = travertine(args);
         assert_ne!(called.status, 0);
