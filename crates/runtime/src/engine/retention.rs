@@ -279,7 +279,8 @@ impl Engine {
                 *folded += u64::from(self.ask(FoldRequest { instance, last }).wait()?);
             }
             Ok(())
-        })
+        })?;
+        self.flush_now()
     }
 }
 

@@ -310,7 +310,7 @@ impl Common {
     }
 
     fn wait_for_store(&self, reason: &str, failed: u32) {
-        tracing::warn!(%reason, "writing waits for the store");
+        tracing::warn!(%reason, "the engine waits for the store");
         self.stall(failed);
     }
 
@@ -382,6 +382,8 @@ struct Decider {
     storing: bool,
     stopping: bool,
     last_rows: Instant,
+    /// How often in a row the store was away when it was asked for what a batch needs.
+    away: u32,
 }
 
 /// What a decider waits for.
@@ -404,6 +406,7 @@ impl Decider {
             storing: false,
             stopping: false,
             last_rows: Instant::now(),
+            away: 0,
         }
     }
 
@@ -456,9 +459,10 @@ impl Decider {
             _ => None,
         }));
         let is_far = !common.store.is_near();
-        if is_far {
-            shard.fetch(needs(&self.inputs));
+        if is_far && let Err(error) = shard.fetch(needs(&self.inputs)) {
+            return self.wait_for_store(common, error);
         }
+        self.away = 0;
         while let Some(input) = self.inputs.pop_front() {
             match input {
                 Input::Ask(Request::Flush(_), to) => self.flushes.push(to),
@@ -479,6 +483,17 @@ impl Decider {
         }
         add(&common.counters.events, shard.take_events());
         Ok(shard.seal())
+    }
+
+    /// What a batch needs cannot be read now: nothing of it is begun, and it is tried again.
+    fn wait_for_store(&mut self, common: &Common, error: Error) -> Result<Option<Sealed>, Error> {
+        self.shard.forget_fetched();
+        if !common.goes_on() {
+            return Err(error);
+        }
+        self.away += 1;
+        common.wait_for_store(&error.to_string(), self.away);
+        Ok(None)
     }
 
     /// The rows that are to be stored now.

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, fmt};
 
 use super::quarantine::Quarantine;
-use crate::{Error, InstanceId};
+use crate::InstanceId;
 
 /// What a shard does without anyone asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,6 @@ pub(super) struct Agenda {
     pub(super) events: u64,
     /// What is in the store and cannot be read, besides instances.
     pub(super) damaged: Vec<String>,
-    /// Why it cannot go on.
-    pub(super) fault: Option<Error>,
     /// What the process has died of.
     pub(super) quarantine: Quarantine,
 }
@@ -41,7 +39,6 @@ impl Agenda {
             left: 0,
             events: 0,
             damaged: Vec::new(),
-            fault: None,
             quarantine: Quarantine::default(),
         }
     }

@@ -203,6 +203,9 @@ impl Shard {
             Ok(row) => row.filter(|(it, _)| it.ended.is_none()).map(|(it, _)| InstanceId(it.id)),
             Err(error) => {
                 tracing::error!(%error, "cannot look for what was called");
+                if let Error::Store(error) = error {
+                    self.env.fail(&error);
+                }
                 None
             }
         }

@@ -48,9 +48,9 @@ impl Checkpoint {
         for fold in &self.folds {
             match store.fold(claim, std::slice::from_ref(fold)) {
                 Ok(()) | Err(StoreError::NoSuchEntry { .. }) => {}
-                // Its rows are gone, so nobody looks for them any more.
+                // Nobody needs them any more.
                 Err(error @ StoreError::Corrupt { .. }) => {
-                    tracing::error!(%error, "entries of a forgotten instance stay");
+                    tracing::error!(%error, "entries of an ended instance stay");
                 }
                 Err(error) => return Err(error),
             }

@@ -1,9 +1,9 @@
 //! What a shard stands on: its claim, the store, what is deployed, and how it is to behave.
 
-use std::sync::Arc;
+use std::{cell::OnceCell, sync::Arc};
 
 use travertine_kernel::Budgets;
-use travertine_store::{Claim, ShardId, Store};
+use travertine_store::{Claim, Error as StoreError, ShardId, Store};
 
 use super::{lots::Lots, settings::Settings};
 use crate::{Definition, DefinitionKey, Definitions, Error, InstanceId, board::Board};
@@ -23,12 +23,19 @@ pub(super) struct Environment {
     pub(super) budgets: Arc<Budgets>,
     /// What was read beforehand for the batch that is being made.
     pub(super) lots: Lots,
+    /// Why the shard cannot go on: what it must know it could not read.
+    pub(super) fault: OnceCell<Error>,
 }
 
 impl Environment {
     /// Which shard it is.
     pub(super) fn id(&self) -> ShardId {
         self.claim.shard
+    }
+
+    /// The shard must know something that cannot be read.
+    pub(super) fn fail(&self, error: &StoreError) {
+        self.fault.get_or_init(|| error.clone().into());
     }
 
     /// The shard of an instance.

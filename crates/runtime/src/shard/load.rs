@@ -43,8 +43,8 @@ impl Shard {
             Err(error @ Error::Damaged { .. }) => self.load_damaged(id, error),
             loaded => loaded,
         };
-        if let Err(error @ Error::Store(_)) = &loaded {
-            self.agenda.fault = Some(error.clone());
+        if let Err(Error::Store(error)) = &loaded {
+            self.env.fail(error);
         } else if let Err(Error::NoSuchInstance(_)) = &loaded {
             self.forget_rows(id);
         }

@@ -151,7 +151,7 @@ impl Shard {
     /// Why it cannot go on: what it must know it could not read. Nothing more must be written then;
     /// the shard is to be claimed and read again.
     pub fn fault(&self) -> Option<&Error> {
-        self.agenda.fault.as_ref()
+        self.env.fault.get()
     }
 
     /// The last entry it has written, or is about to.

@@ -470,7 +470,8 @@ impl Shard {
         }
     }
 
-    /// Keeps of an instance that has ended only how it began and ended. Says whether there was more.
+    /// Keeps of an instance that has ended only how it began and ended, as soon as rows are stored. Says whether there
+    /// was more.
     pub fn fold(&mut self, instance: InstanceId, last: Seq) -> Result<bool, Error> {
         let chain = match self.env.store.chain(self.id(), last, 0) {
             // Someone has forgotten it since.
@@ -510,10 +511,9 @@ impl Shard {
         let entry = Entry { seq: last, instance, previous: 0, at, body };
         self.instances.lives.remove(&instance);
         self.instances.closing.forget(instance);
-        match self.env.store.fold(&self.env.claim, &[Fold { last, entry: Some(entry) }]) {
-            Err(StoreError::NoSuchEntry { .. }) => Ok(false),
-            folded => Ok(folded.map(|()| true)?),
-        }
+        self.views.folds.push(Fold { last, entry: Some(entry) });
+        self.views.want();
+        Ok(true)
     }
 }
 

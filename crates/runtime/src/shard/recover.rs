@@ -1,6 +1,6 @@
 //! A shard as the store has it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{cell::OnceCell, collections::BTreeSet, sync::Arc};
 
 use travertine_kernel::{Effect, Instance, WaitId, effects};
 use travertine_store::{
@@ -208,6 +208,7 @@ impl Shard {
                 board,
                 budgets: Arc::new(settings.budgets.clone()),
                 lots: Lots::default(),
+                fault: OnceCell::new(),
                 settings,
             },
         };

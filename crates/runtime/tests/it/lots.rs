@@ -1,13 +1,22 @@
 //! Of a store behind a network, what a batch needs is read all at once.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
 };
 
-use travertine_runtime::{Address, Engine, InstanceId, engine::Options};
+use travertine_func::Retry;
+use travertine_runtime::{
+    Address, Engine, InstanceId,
+    engine::{File, Options, Retention},
+};
 use travertine_store::{
-    Entry, Error as StoreError, Layer, Loaded, MemoryStore, Seq, ShardId, Store, view::InstanceRow,
+    Advance, Append, Claim, Entry, Error as StoreError, Fold, Layer, Loaded, MemoryStore, Seq,
+    ShardId, Store, view::InstanceRow,
 };
 
 use crate::world::file;
@@ -18,9 +27,37 @@ struct Far {
     store: MemoryStore,
     single: AtomicUsize,
     lots: AtomicUsize,
+    /// How often it cannot be reached when it is asked for lots.
+    away: AtomicUsize,
+    /// Whether all that was written was written by threads with nothing else to do.
+    written_aside: AtomicBool,
 }
 
 impl Far {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            store: MemoryStore::new(1),
+            single: AtomicUsize::new(0),
+            lots: AtomicUsize::new(0),
+            away: AtomicUsize::new(0),
+            written_aside: AtomicBool::new(true),
+        })
+    }
+
+    fn reach(&self) -> Result<(), StoreError> {
+        let left = |it: usize| it.checked_sub(1);
+        match self.away.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left) {
+            Ok(_) => Err(StoreError::Away { reason: "nobody answers".to_owned() }),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn write(&self) -> &MemoryStore {
+        let decides = thread::current().name().is_some_and(|it| it.starts_with("shard"));
+        self.written_aside.fetch_and(!decides, Ordering::Relaxed);
+        &self.store
+    }
+
     fn count(&self, reads: &AtomicUsize) -> &MemoryStore {
         reads.fetch_add(1, Ordering::Relaxed);
         &self.store
@@ -61,6 +98,14 @@ impl Layer for Far {
     }
 
     fn load(&self, shard: ShardId, instances: &[InstanceId]) -> Vec<Loaded> {
+        if let Err(error) = self.reach() {
+            let of = |error: &StoreError| Loaded {
+                row: Err(error.clone()),
+                snapshot: Err(error.clone()),
+                chain: Err(error.clone()),
+            };
+            return instances.iter().map(|_| of(&error)).collect();
+        }
         self.count(&self.lots).load(shard, instances)
     }
 
@@ -69,22 +114,41 @@ impl Layer for Far {
         shard: ShardId,
         names: &[&str],
     ) -> Result<Vec<Vec<InstanceId>>, StoreError> {
+        self.reach()?;
         self.count(&self.lots).named_many(shard, names)
     }
+
+    fn append_all(&self, appends: &[Append<'_>]) -> Vec<Result<(), StoreError>> {
+        self.write().append_all(appends)
+    }
+
+    fn checkpoint_all(&self, advances: &[Advance<'_>]) -> Vec<Result<(), StoreError>> {
+        self.write().checkpoint_all(advances)
+    }
+
+    fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), StoreError> {
+        self.write().fold(claim, folds)
+    }
+}
+
+fn open(far: &Arc<Far>) -> (Arc<dyn Store>, Engine) {
+    let store = Arc::<Far>::clone(far) as Arc<dyn Store>;
+    let storage_retry = Retry { initial: Duration::from_millis(1), ..Retry::DEFAULT };
+    let engine = Engine::on(&store, Options { storage_retry, ..Options::default() }).unwrap();
+    (store, engine)
+}
+
+/// A process that waits for somebody.
+fn waits() -> File {
+    let task = r#"<startEvent id="s"/><sequenceFlow id="f" sourceRef="s" targetRef="t"/><userTask id="t"/>"#;
+    file("p", &format!(r#"<process id="p" isExecutable="true">{task}</process>"#))
 }
 
 #[test]
 fn what_requests_need_of_a_store_far_away_is_read_in_lots() {
-    let far = Arc::new(Far {
-        store: MemoryStore::new(1),
-        single: AtomicUsize::new(0),
-        lots: AtomicUsize::new(0),
-    });
-    let store = Arc::<Far>::clone(&far) as Arc<dyn Store>;
-    let engine = Engine::on(&store, Options::default()).unwrap();
-    let task = r#"<startEvent id="s"/><sequenceFlow id="f" sourceRef="s" targetRef="t"/><userTask id="t"/>"#;
-    let process = format!(r#"<process id="p" isExecutable="true">{task}</process>"#);
-    engine.deploy(&[file("p", &process)]).unwrap();
+    let far = Far::new();
+    let (store, engine) = open(&far);
+    engine.deploy(&[waits()]).unwrap();
     let start = |engine: &Engine, name: &str| engine.start("p").id(name).wait();
     let ids: Vec<InstanceId> =
         (0..20).map(|it| start(&engine, &format!("n{it}")).unwrap()).collect();
@@ -101,4 +165,50 @@ fn what_requests_need_of_a_store_far_away_is_read_in_lots() {
     assert_eq!(single, 0, "something was read by itself");
     assert!((2..=23).contains(&lots), "{lots}");
     engine.shutdown().unwrap();
+}
+
+#[test]
+fn a_batch_that_needs_what_cannot_be_read_now_is_not_begun_before_it_can() {
+    let far = Far::new();
+    let (store, engine) = open(&far);
+    engine.deploy(&[waits()]).unwrap();
+    let (one, other) = (engine.start("p").wait().unwrap(), engine.start("p").wait().unwrap());
+    engine.shutdown().unwrap();
+    drop(store);
+
+    let (_, engine) = open(&far);
+    far.take();
+    far.away.store(3, Ordering::Relaxed);
+    engine.cancel(one).wait().unwrap();
+    assert_eq!(engine.metrics().stalls, 3);
+    far.away.store(2, Ordering::Relaxed);
+    let named = engine.start("p").id("n").wait().unwrap();
+    assert_eq!(engine.start("p").id("n").wait(), Ok(named));
+    engine.cancel(other).wait().unwrap();
+    assert_eq!((engine.fault(), far.take().0), (None, 0), "nothing was read by itself");
+    engine.shutdown().unwrap();
+}
+
+#[test]
+fn nothing_is_written_to_a_store_far_away_by_the_thread_that_decides() {
+    let far = Far::new();
+    let (_, engine) = open(&far);
+    engine.deploy(&[waits()]).unwrap();
+    let ids: Vec<InstanceId> = (0..3).map(|_| engine.start("p").wait().unwrap()).collect();
+    for id in &ids {
+        engine.cancel(*id).wait().unwrap();
+    }
+    let at_once = Retention { history: Some(Duration::ZERO), ..Retention::default() };
+    let swept = engine.sweep_with(&at_once).unwrap();
+    assert_eq!(swept.folded, 3);
+    let last = engine.store().last(ShardId(0)).unwrap();
+    for id in &ids {
+        let row = engine.store().instance(*id).unwrap().unwrap();
+        let chain = engine.store().chain(ShardId(0), row.last, 0).unwrap();
+        assert_eq!(chain.len(), 1, "{id} has {chain:?} of {last}");
+    }
+    engine.delete(ids[0]).unwrap();
+    assert_eq!(engine.verify().unwrap().differences, []);
+    engine.shutdown().unwrap();
+    assert!(far.written_aside.load(Ordering::Relaxed));
 }
