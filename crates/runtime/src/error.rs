@@ -133,6 +133,13 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// The shard that has it was lost, and is claimed again as soon as that can be done. It was not done; later it may.
+    Unavailable {
+        /// The shard.
+        shard: travertine_store::ShardId,
+        /// Why it was lost.
+        reason: String,
+    },
     /// The engine failed. Nothing has changed.
     Failed {
         /// What happened.
@@ -143,8 +150,8 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// The engine has failed, or was closed, before it could be told whether it was done, or all of it was.
-    /// Nobody knows.
+    /// The engine or a shard of it has failed, or was closed, before it could be told whether it was done, or all of it
+    /// was. Nobody knows.
     Unknown {
         /// What happened.
         reason: String,
@@ -372,6 +379,12 @@ impl fmt::Display for Error {
             | Self::TooMany { reason }
             | Self::InUse { reason }
             | Self::BadLabel { reason } => f.write_str(reason),
+            Self::Unavailable { shard, reason } => {
+                write!(
+                    f,
+                    "shard {shard} is lost for now and will be claimed again: {reason}; try again"
+                )
+            }
             Self::Failed { reason } => write!(f, "the engine failed: {reason}"),
             Self::Closed { reason } => write!(f, "the engine is closed: {reason}"),
             Self::Unknown { reason } => {

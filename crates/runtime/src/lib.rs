@@ -54,8 +54,8 @@ pub use sandbox::{Sandbox, Start, Turned};
 pub use schedule::{Overlap, Schedule, When};
 pub use shard::{
     Activated, At, Begin, Checkpoint, Difference, Edit, Ended, FunctionSettings, Given, JobChange,
-    JobFailure, Kept, KeptHistory, Lease, Live, Opening, Recovered, RunStatus, Sealed, Seen,
-    Settings, Shard, TaskChange, Trouble, Verified,
+    JobFailure, Kept, KeptHistory, Lease, Live, Opening, Recovered, Remains, RunStatus, Sealed,
+    Seen, Settings, Shard, TaskChange, Trouble, Verified,
 };
 pub use travertine_store::{Address, DefinitionKey, InstanceId, NUMBER};
 pub use travertine_value::time::Timestamp;

@@ -86,6 +86,7 @@ codes! {
     Self::SeveralReceivers { .. } => "several_receivers",
     Self::NoReceiver { .. } => "no_receiver",
     Self::Busy { .. } => "busy",
+    Self::Unavailable { .. } => "unavailable",
     Self::Failed { .. } => "failed",
     Self::Closed { .. } => "closed",
     Self::Unknown { .. } => "unknown",
@@ -145,6 +146,7 @@ impl Error {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Busy { .. } => Some(Duration::from_millis(100)),
+            Self::Unavailable { .. } => Some(Duration::from_secs(1)),
             Self::Store(error) => error.retry_after(),
             _ => None,
         }

@@ -6,8 +6,8 @@ use std::{
 };
 
 use travertine_store::{
-    Advance, Append, Claim, Claimed, Claiming, DefinitionKey, Deployment, Error, Fold, MemoryStore,
-    ShardId, Store,
+    Advance, Append, Claim, Claimed, Claiming, DefinitionKey, Deployment, Entry, Error, Fold,
+    InstanceId, Loaded, Mail, MailId, MemoryStore, Seq, ShardId, Store, view::InstanceRow,
 };
 
 use crate::random::Random;
@@ -44,6 +44,8 @@ pub enum Fault {
     Full,
     /// The store cannot be reached. It was not written.
     Away,
+    /// It was not written, and nothing says that it may be tried again.
+    Failed,
     /// Someone else claims the shard just before. Calls that need no claim go well.
     Stolen,
     /// The store is unusable until it is opened again, and it was not written.
@@ -52,11 +54,29 @@ pub enum Fault {
     PoisonedKept,
 }
 
+/// What goes wrong with a call that reads what shards decide by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadFault {
+    /// The store cannot be reached.
+    Away,
+    /// It has no room for what it needs to read.
+    Full,
+    /// The rights are missing.
+    Forbidden,
+    /// It cannot be read.
+    Failed,
+    /// The call panics.
+    Panics,
+}
+
 /// A store around another one, which fails when its plan says so.
 pub struct Faulty<S> {
     store: S,
     state: Mutex<State>,
+    reads: Mutex<PlanReads>,
 }
+
+type PlanReads = Box<dyn FnMut(ShardId) -> Option<ReadFault> + Send>;
 
 struct State {
     plan: Box<dyn FnMut(Write, Option<ShardId>) -> Option<Fault> + Send>,
@@ -73,24 +93,25 @@ impl<S: Store> Faulty<S> {
     /// Asks `plan` at each call that writes.
     pub fn new(store: S, mut plan: impl FnMut(Write) -> Option<Fault> + Send + 'static) -> Self {
         let state = State { plan: Box::new(move |write, _| plan(write)), poisoned: false };
-        Self { store, state: Mutex::new(state) }
+        Self { store, state: Mutex::new(state), reads: Mutex::new(Box::new(|_| None)) }
     }
 
     /// Fails at about so many of a thousand calls, the same ones for the same seed.
     pub fn seeded(store: S, seed: u64, per_thousand: u64) -> Self {
         let mut random = Random(seed);
         Self::new(store, move |_| {
-            let (dice, which) = (random.below(1_000), random.below(7));
+            let (dice, which) = (random.below(1_000), random.below(8));
             let faults = [
                 Fault::Lost,
                 Fault::Kept,
                 Fault::Full,
                 Fault::Away,
+                Fault::Failed,
                 Fault::Stolen,
                 Fault::PoisonedLost,
                 Fault::PoisonedKept,
             ];
-            let which = usize::try_from(which).expect("it is less than seven");
+            let which = usize::try_from(which).expect("it is less than eight");
             (dice < per_thousand).then_some(faults[which])
         })
     }
@@ -108,6 +129,33 @@ impl<S: Store> Faulty<S> {
     ) {
         self.state().plan =
             Box::new(move |write, shard| if shard == Some(only) { plan(write) } else { None });
+    }
+
+    /// Asks `plan` at each call that reads what a shard decides by.
+    pub fn plan_reads(&self, plan: impl FnMut(ShardId) -> Option<ReadFault> + Send + 'static) {
+        *self.reads.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(plan);
+    }
+
+    fn read<T>(
+        &self,
+        shard: ShardId,
+        read: impl FnOnce(&S) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let fault = (self.reads.lock().unwrap_or_else(PoisonError::into_inner))(shard);
+        let reason = || "a fault of the plan when something was read".to_owned();
+        match fault {
+            None => read(&self.store),
+            Some(ReadFault::Away) => Err(Error::Away { reason: reason() }),
+            Some(ReadFault::Full) => Err(Error::Full { reason: reason() }),
+            Some(ReadFault::Forbidden) => Err(Error::ReadOnly { reason: reason() }),
+            Some(ReadFault::Failed) => Err(Error::Failed { reason: reason() }),
+            // Nothing is printed of it.
+            Some(ReadFault::Panics) => std::panic::resume_unwind(Box::new(reason())),
+        }
+    }
+
+    fn shard_of(&self, instance: InstanceId) -> ShardId {
+        ShardId::of(instance.0, self.store.shards())
     }
 
     /// What opening the store again does: it can be written once more.
@@ -144,6 +192,7 @@ impl<S: Store> Faulty<S> {
             Fault::Kept => write().and(Err(Error::Unknown { reason: reason() })),
             Fault::Full => Err(Error::Full { reason: reason() }),
             Fault::Away => Err(Error::Away { reason: reason() }),
+            Fault::Failed => Err(Error::Failed { reason: reason() }),
             Fault::Stolen => {
                 if let Some(shard) = shard {
                     self.store.take(shard, "a thief")?;
@@ -221,6 +270,44 @@ impl<S: Store> travertine_store::Layer for Faulty<S> {
 
     fn reset_views(&self, claims: &[Claim]) -> Result<(), Error> {
         self.write(Write::Forget, None, || self.store.reset_views(claims))
+    }
+
+    fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>, Error> {
+        self.read(shard, |it| it.entries(shard, after, limit))
+    }
+
+    fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error> {
+        self.read(shard, |it| it.chain(shard, last, after))
+    }
+
+    fn inbox(&self, shard: ShardId, after: &[MailId], limit: usize) -> Result<Vec<Mail>, Error> {
+        self.read(shard, |it| it.inbox(shard, after, limit))
+    }
+
+    fn instance(&self, id: InstanceId) -> Result<Option<InstanceRow>, Error> {
+        self.read(self.shard_of(id), |it| it.instance(id))
+    }
+
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceId>, Error> {
+        self.read(shard, |it| it.named(shard, business_id))
+    }
+
+    fn snapshot(&self, instance: InstanceId) -> Result<Option<(Seq, Vec<u8>)>, Error> {
+        self.read(self.shard_of(instance), |it| it.snapshot(instance))
+    }
+
+    fn load(&self, shard: ShardId, instances: &[InstanceId]) -> Vec<Loaded> {
+        let unread = |error: &Error| Loaded {
+            row: Err(error.clone()),
+            snapshot: Err(error.clone()),
+            chain: Err(error.clone()),
+        };
+        let loaded = self.read(shard, |it| Ok(it.load(shard, instances)));
+        loaded.unwrap_or_else(|error| instances.iter().map(|_| unread(&error)).collect())
+    }
+
+    fn named_many(&self, shard: ShardId, names: &[&str]) -> Result<Vec<Vec<InstanceId>>, Error> {
+        self.read(shard, |it| it.named_many(shard, names))
     }
 }
 

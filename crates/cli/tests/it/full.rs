@@ -51,15 +51,15 @@ fn a_command_that_finds_no_room_says_so_and_loses_nothing() {
     };
     assert!(told.contains("the store has no room left"), "{told}");
     assert!(told.contains("make room and try again"), "{told}");
-    // What was begun when the disk was full may have been done or not; a copy was not made.
-    assert_eq!(told.matches("status 7").count(), 1, "{told}");
-    assert_eq!(told.matches("status 2").count(), 1, "{told}");
+    // Neither was done, and whoever asked is told so.
+    assert_eq!(told.matches("status 2").count(), 2, "{told}");
     assert!(!told.contains("unfinished"), "{told}");
     assert!(
         told.contains("hello       1        running"),
         "what was acknowledged is there: {told}"
     );
     assert!(told.contains("everything agrees") && told.contains("copied "), "{told}");
+    assert!(told.contains(" 1 instance and "), "{told}");
 }
 
 #[test]

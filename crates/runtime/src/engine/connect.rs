@@ -33,7 +33,11 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn connect_with(url: &str, options: Options) -> Result<Self, Error> {
-        let given = postgres::Options { shards: options.shards, create: options.create };
+        let given = postgres::Options {
+            shards: options.shards,
+            create: options.create,
+            ..postgres::Options::default()
+        };
         let store = PostgresStore::open(url, &given)?;
         Self::on(&(Arc::new(store) as Arc<dyn Store>), options)
     }

@@ -1,6 +1,10 @@
 //! Files become definitions.
 
-use std::{collections::BTreeSet, sync::Arc, thread};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, RwLockWriteGuard},
+    thread,
+};
 
 use travertine_bpmn::{Diagnostic, NOT_EXECUTABLE, Process, Report, Severity};
 use travertine_func::WorkflowDefinition;
@@ -14,8 +18,8 @@ use travertine_store::{
 use travertine_value::{Map, Name, Program};
 
 use super::{
-    Engine, Pending,
-    load::{is_function, load_new},
+    Engine,
+    load::{Current, is_function, load_new},
 };
 use crate::{
     DecisionDefinition, DecisionModel, Definition, DefinitionKey, Definitions, Deployed,
@@ -301,15 +305,27 @@ impl Engine {
     /// Has all shards know what is deployed now.
     fn take_over(&self, definitions: Definitions) -> Result<(), Error> {
         let fresh = Arc::new(definitions);
-        // Whoever has it may ask any shard for it, so all shards know of it before any has it.
-        let known = self.router().ask_each(&ExpectRequest { definitions: Arc::clone(&fresh) });
-        known.into_iter().try_for_each(Pending::wait)?;
-        let mut definitions =
-            self.inner.definitions.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *definitions = Arc::clone(&fresh);
-        drop(definitions);
+        // Whoever has it may ask any shard for it, so all shards know of it before any has it. One that is lost looks at
+        // what is current once it is told things again, so it misses nothing.
+        self.current().expect(&fresh);
+        let router = self.router();
+        let told = router.ask_each(&ExpectRequest { definitions: Arc::clone(&fresh) });
+        for (shard, told) in router.shards().zip(told) {
+            match told.wait() {
+                // It has it when it comes again.
+                Err(Error::Unavailable { .. }) => {}
+                Err(_) if self.inner.common.claims.is_lost(shard) => {}
+                told => told?,
+            }
+        }
+        *self.current() = Current::new(&fresh);
         self.tell_shards(&fresh);
         Ok(())
+    }
+
+    fn current(&self) -> RwLockWriteGuard<'_, Current> {
+        let current = &self.inner.common.current;
+        current.write().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Has all shards know what is deployed after a change of it, where that may have been made.
@@ -363,7 +379,9 @@ impl Engine {
         };
         self.check_unused(id, version)?;
         // One that is started meanwhile would have nothing to run after a restart.
-        self.tell_shards(&Arc::new(definitions.leaving(definition.key)));
+        let leaving = Arc::new(definitions.leaving(definition.key));
+        self.current().tell(&leaving);
+        self.tell_shards(&leaving);
         let gone = self.check_unused(id, version).and_then(|()| {
             self.check_unmentioned(definition)?;
             Ok(self.surely(|store| store.undeploy(&[definition.key]))?)
@@ -723,7 +741,7 @@ mod tests {
         has_stopped.recv().unwrap();
         thread::scope(|scope| {
             let deployed = scope.spawn(|| engine.deploy(&files).unwrap());
-            let waits = || engine.inner.common.queues.iter().any(|it| it.len() > 0);
+            let waits = || engine.inner.common.lanes.iter().any(|it| it.len() > 0);
             while !waits() {
                 assert!(!deployed.is_finished());
                 thread::yield_now();

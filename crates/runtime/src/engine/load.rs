@@ -16,6 +16,46 @@ use crate::{
     model::kind_of,
 };
 
+/// What is deployed, as an engine and its shards know it.
+#[derive(Debug)]
+pub(super) struct Current {
+    now: Arc<Definitions>,
+    /// What shards were told last. It may bar something that is about to go.
+    told: Arc<Definitions>,
+    /// What all shards must know before any has it.
+    coming: Option<Arc<Definitions>>,
+}
+
+impl Current {
+    pub(super) fn new(now: &Arc<Definitions>) -> Self {
+        Self { now: Arc::clone(now), told: Arc::clone(now), coming: None }
+    }
+
+    pub(super) fn now(&self) -> Arc<Definitions> {
+        Arc::clone(&self.now)
+    }
+
+    /// What a shard has that comes now.
+    pub(super) fn told(&self) -> Arc<Definitions> {
+        Arc::clone(&self.told)
+    }
+
+    /// What it must know besides.
+    pub(super) fn coming(&self) -> Option<Arc<Definitions>> {
+        self.coming.clone()
+    }
+
+    /// Shards are about to be told this.
+    pub(super) fn tell(&mut self, told: &Arc<Definitions>) {
+        self.told = Arc::clone(told);
+    }
+
+    /// This will be deployed in a moment.
+    pub(super) fn expect(&mut self, coming: &Arc<Definitions>) {
+        self.coming = Some(Arc::clone(coming));
+    }
+}
+
 /// Everything that a store has deployed, and what of it cannot be read: others go on without it, and its
 /// instances are halted. Of functions the versions that this program has come last, so that they are the
 /// latest.

@@ -23,6 +23,8 @@ pub(super) struct Counters {
     pub(super) stored: AtomicU64,
     pub(super) stalls: AtomicU64,
     pub(super) in_memory: AtomicU64,
+    pub(super) shards_lost: AtomicU64,
+    pub(super) shards_claimed_again: AtomicU64,
 }
 
 /// How often each kind of request was accepted.
@@ -89,8 +91,14 @@ pub struct Metrics {
     pub checkpoint_nanos: u64,
     /// How many entries the views are behind the log.
     pub view_lag: u64,
-    /// How often writing had to wait for room in the store.
+    /// How often the engine had to wait for the store, or for room in it.
     pub stalls: u64,
+    /// How often a shard was lost: it could not be written or read, or the engine failed on it.
+    pub shards_lost: u64,
+    /// How often such a shard was claimed again and went on.
+    pub shards_claimed_again: u64,
+    /// Shards that are lost now.
+    pub shards_away: u64,
     /// Requests that are waiting now.
     pub waiting: u64,
     /// Instances in memory at the last look.
@@ -125,6 +133,9 @@ impl Counters {
             checkpoint_nanos: get(&self.checkpoint_nanos),
             view_lag: get(&self.written).saturating_sub(get(&self.stored)),
             stalls: get(&self.stalls),
+            shards_lost: get(&self.shards_lost),
+            shards_claimed_again: get(&self.shards_claimed_again),
+            shards_away: 0,
             waiting: 0,
             in_memory: get(&self.in_memory),
             jobs: 0,

@@ -32,6 +32,7 @@ mod poll;
 mod query;
 mod queue;
 mod readers;
+mod reclaim;
 mod recovery;
 mod retention;
 mod router;
@@ -39,6 +40,7 @@ mod run;
 mod schedule;
 mod settle;
 mod start;
+mod tenure;
 mod threads;
 mod verify;
 mod worker;
@@ -46,7 +48,7 @@ mod worker;
 use std::{
     future::Future,
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -122,7 +124,6 @@ pub struct Engine {
 #[derive(Debug)]
 struct Inner {
     common: Arc<Common>,
-    definitions: RwLock<Arc<Definitions>>,
     /// Who does what would block whoever asks for it.
     aside: Arc<aside::Aside>,
     /// What a decision that a program asks for may cost.
@@ -184,7 +185,7 @@ impl Engine {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn definitions(&self) -> Arc<Definitions> {
-        Arc::clone(&self.inner.definitions.read().unwrap_or_else(PoisonError::into_inner))
+        self.inner.common.current().now()
     }
 
     /// The functions and activities that it has: those it was given, and its own.
@@ -212,9 +213,10 @@ impl Engine {
     /// ```
     pub fn metrics(&self) -> Metrics {
         let common = &self.inner.common;
-        let waiting = common.queues.iter().map(|it| it.len() as u64).sum();
+        let waiting = common.lanes.iter().map(|it| it.len() as u64).sum();
         let jobs = common.board.counts().iter().map(|(_, count)| *count as u64).sum();
-        Metrics { waiting, jobs, ..common.counters.read() }
+        let shards_away = common.claims.lost() as u64;
+        Metrics { shards_away, waiting, jobs, ..common.counters.read() }
     }
 
     /// How often each kind of request was accepted since it was opened, those of the engine itself included.
@@ -299,8 +301,11 @@ impl Engine {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn wake(&self) {
-        self.inner.common.queues.iter().for_each(|it| it.tell(Input::Wake));
-        self.inner.common.naps.signal(());
+        for way in self.inner.common.queues() {
+            // One that is lost looks at the clock when it comes again.
+            drop(way.tell(Input::Wake));
+        }
+        self.inner.common.naps.way(0).signal(());
     }
 
     /// Does everything that was asked, brings the views up to date and closes the store. Clones of the
@@ -322,7 +327,7 @@ impl Engine {
         if let Some(threads) = &self.threads {
             threads.stop();
         }
-        let lost = || self.inner.common.claims.lost();
+        let lost = || self.inner.common.claims.any_loss();
         self.fault().or_else(lost).or_else(|| self.views_fault()).map_or(Ok(()), Err)
     }
 

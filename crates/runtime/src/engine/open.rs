@@ -12,19 +12,22 @@ use std::{
 };
 
 use travertine_func::Functions;
-use travertine_store::{MemoryStore, SqliteStore, Store, sqlite};
+use travertine_store::{MemoryStore, Seq, ShardId, SqliteStore, Store, sqlite};
 
 use super::{
     Engine, Inner,
     activity::Performers,
     code, deploy,
     heal::Healing,
-    load, metrics,
+    load::{self, Current},
+    metrics,
     options::Options,
     queue::Queue,
-    recovery::{Read, Recovery, take_all},
+    reclaim::reclaim,
+    recovery::{Read, Recovery},
     retention::Retention,
-    threads::{self, Claims, Common, Signal},
+    tenure::Claims,
+    threads::{self, Common, Lane, Signal},
 };
 use crate::{Board, Definitions, Error, Recovered, Shard, batch, is_own, schedule};
 
@@ -117,10 +120,10 @@ impl Engine {
         let functions = Arc::new(functions.workflow(batch::DEFINITION));
         let store: &Arc<dyn Store> =
             &(Arc::new(Healing::new(store, &functions, &options.settings)) as Arc<dyn Store>);
-        let claims = &*take_all(&**store)?;
+        let recovery = Recovery::new(store, &functions, &options);
+        let claims = recovery.take_all()?;
         let (definitions, unreadable) = read_definitions(&**store, &functions, &options)?;
-        let recovery = Recovery { store, claims, definitions: &definitions, functions: &functions };
-        let Read { shards, found, board, rebuilt } = recovery.read(&options)?;
+        let Read { shards, found, board, rebuilt } = recovery.read(&claims, &definitions)?;
         if options.preflight {
             let problems = code::try_all(&**store, &definitions, &shards)?;
             if !problems.is_empty() {
@@ -129,8 +132,10 @@ impl Engine {
         }
         let rebuilt = rebuilt.or_else(|| store.rebuilt());
         let recovered = Opened { shards: found, unreadable, rebuilt, took: began.elapsed() };
-        let common = Arc::new(common(store, board, &shards, &options));
-        let threads = start_threads(&common, shards)?;
+        let current = Current::new(&definitions);
+        let lanes = options.lanes(&**store);
+        let common = Arc::new(common(store, board, current, &shards, lanes, &options));
+        let threads = start_threads(&common, by_lanes(shards, lanes), recovery)?;
         let (dependencies, at_once) = (&options.dependencies, options.activities_at_once.max(1));
         let at_rest = options.settings.at_rest;
         let performers = if at_rest {
@@ -146,7 +151,6 @@ impl Engine {
             performers: Mutex::new(performers),
             readers: Arc::default(),
             common,
-            definitions: RwLock::new(definitions),
             aside: Arc::default(),
             decision_limits: travertine_value::Limits {
                 time_ms_max: u64::try_from(options.script_time_max.as_millis()).ok(),
@@ -191,19 +195,25 @@ fn read_definitions(
 fn common(
     store: &Arc<dyn Store>,
     board: Arc<Board>,
+    current: Current,
     shards: &[Shard],
+    lanes: usize,
     options: &Options,
 ) -> Common {
+    let lane = |number: usize| shards.iter().skip(number).step_by(lanes).len();
     Common {
         store: Arc::clone(store),
         board,
         clock: Arc::clone(&options.clock),
         counters: metrics::Counters::default(),
         written: tokio::sync::Notify::new(),
-        queues: shards.iter().map(|_| Queue::new(options.requests_max)).collect(),
+        lanes: (0..lanes).map(|it| Queue::new(lane(it), options.requests_max)).collect(),
         claims: Claims::of(shards),
+        lost: Queue::new(1, usize::MAX),
+        patience: options.patience,
+        current: RwLock::new(current),
         next: AtomicU64::new(0),
-        naps: Queue::new(usize::MAX),
+        naps: Queue::new(1, usize::MAX),
         pace: options.pace.clone(),
         storage_retry: options.storage_retry,
         waits_for_room: options.waits_for_room,
@@ -232,17 +242,19 @@ impl Threads {
             Performers::default();
         common.stopping.store(true, Ordering::SeqCst);
         common.board.close();
-        common.naps.signal(());
-        for queue in &common.queues {
-            queue.refuse("it is shut down");
-            queue.signal(Signal::Stop);
+        common.naps.way(0).signal(());
+        common.lost.way(0).signal(());
+        let closed = Error::Closed { reason: "it is shut down".to_owned() };
+        for way in common.queues() {
+            way.refuse(closed.clone());
+            way.signal(Signal::Stop);
         }
         let asked = std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in asked {
             self.join(thread);
         }
-        for queue in &common.queues {
-            queue.close("it is shut down", None);
+        for way in common.queues() {
+            drop(way.shut(closed.clone()));
         }
         self.inner.readers.close();
         common.board.awaited.close();
@@ -275,26 +287,40 @@ fn spawn(name: String, run: Box<dyn FnOnce() + Send>) -> Result<JoinHandle<()>, 
         .map_err(|error| Error::Failed { reason: format!("a thread cannot be started: {error}") })
 }
 
-fn start_threads(common: &Arc<Common>, shards: Vec<Shard>) -> Result<Vec<JoinHandle<()>>, Error> {
+/// The shards of so many lanes. A shard is in the lane of its number, as far as there are lanes.
+pub(super) fn by_lanes(shards: Vec<Shard>, lanes: usize) -> Vec<Vec<Shard>> {
+    let mut all: Vec<Vec<Shard>> = (0..lanes).map(|_| Vec::new()).collect();
+    for (number, shard) in shards.into_iter().enumerate() {
+        all[number % lanes].push(shard);
+    }
+    all
+}
+
+fn start_threads(
+    common: &Arc<Common>,
+    lanes: Vec<Vec<Shard>>,
+    recovery: Recovery,
+) -> Result<Vec<JoinHandle<()>>, Error> {
     let mut threads = Vec::new();
-    let begun = shards.iter().map(Shard::seq).collect();
+    let mut begun: Vec<(ShardId, Seq)> =
+        lanes.iter().flatten().map(|it| (it.id(), it.seq())).collect();
+    begun.sort_unstable();
+    let begun = begun.into_iter().map(|it| it.1).collect();
     let (views, rows) = mpsc::sync_channel(4);
-    for shard in shards {
-        let id = shard.id();
+    for (number, shards) in lanes.into_iter().enumerate() {
         let (writer, work) = threads::writer();
         let (one, other, views) = (Arc::clone(common), Arc::clone(common), views.clone());
-        threads.push(spawn(
-            format!("shard {id}"),
-            Box::new(move || threads::or_lost(&one, id, || threads::decide(&one, shard, &writer))),
-        )?);
-        threads.push(spawn(
-            format!("writer {id}"),
-            guarded(common, move || threads::write(&other, id, &work, &views)),
-        )?);
+        let lane = Lane::new(number, shards);
+        let decide = guarded(common, move || threads::decide(&one, lane, &writer));
+        threads.push(spawn(format!("lane {number}"), decide)?);
+        let write = guarded(common, move || threads::write(&other, work, &views));
+        threads.push(spawn(format!("writer {number}"), write)?);
     }
-    let last = Arc::clone(common);
-    let store_rows = guarded(common, move || threads::store_rows(&last, begun, &rows));
+    let (one, other) = (Arc::clone(common), Arc::clone(common));
+    let store_rows = guarded(common, move || threads::store_rows(&one, begun, &rows));
     threads.push(spawn("views".into(), store_rows)?);
+    let reclaim = guarded(common, move || reclaim(&other, recovery));
+    threads.push(spawn("reclaimer".into(), reclaim)?);
     Ok(threads)
 }
 

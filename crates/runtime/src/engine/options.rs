@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc, thread, time::Duration};
 
 use travertine_func::{Dependencies, Functions, Retry};
-use travertine_store::ShardId;
+use travertine_store::{ShardId, Store};
 use travertine_value::Name;
 
 use super::{
@@ -40,6 +40,13 @@ pub struct Options {
     /// Whether to wait for room. Otherwise the engine closes where there is none, and whoever waits for an
     /// answer is told.
     pub waits_for_room: bool,
+    /// How many threads decide, each for as many shards as the others, and with one beside it that writes. One for
+    /// each shard where nothing is said; half as many as there are cores, and 16 at most, where the store is behind a
+    /// network.
+    pub lanes: Option<u16>,
+    /// How long a request waits for a shard that was lost and is claimed again, before it is refused with
+    /// [`Error::Unavailable`](crate::Error::Unavailable).
+    pub patience: Duration,
     /// How many requests may wait at a shard before more are refused.
     pub requests_max: usize,
     /// How long what has ended is kept.
@@ -95,6 +102,23 @@ impl fmt::Debug for Observer {
 #[derive(Clone)]
 pub struct Progress(pub Arc<dyn Fn(ShardId, u64, u64) + Send + Sync>);
 
+impl Options {
+    /// How many lanes the shards of a store go by.
+    pub(super) fn lanes(&self, store: &dyn Store) -> usize {
+        let shards = usize::from(store.shards());
+        let lanes = match self.lanes {
+            Some(lanes) => usize::from(lanes),
+            None if store.is_near() => shards,
+            None => (cores() / 2).min(16),
+        };
+        lanes.clamp(1, shards)
+    }
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
 impl fmt::Debug for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Progress")
@@ -104,8 +128,7 @@ impl fmt::Debug for Progress {
 impl Default for Options {
     fn default() -> Self {
         // A shard keeps a core busy and its writer half of another.
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let shards = u16::try_from(cores / 4).unwrap_or(16).clamp(1, 16);
+        let shards = u16::try_from(cores() / 4).unwrap_or(16).clamp(1, 16);
         Self {
             shards,
             create: true,
@@ -113,6 +136,8 @@ impl Default for Options {
             pace: Pace::default(),
             waits_for_room: true,
             storage_retry: Retry::exponential("100ms", 2.0).max_delay(Duration::from_secs(5)),
+            lanes: None,
+            patience: Duration::from_secs(15),
             requests_max: 100_000,
             retention: Retention::default(),
             sweep_every: Duration::from_mins(10),

@@ -184,6 +184,8 @@ impl Engine {
         for shard in asked {
             match shard.await {
                 Ok(jobs) => given.extend(jobs),
+                // Its jobs are gone, and come again with it.
+                Err(Error::Unavailable { .. }) => {}
                 Err(error) => failed = Some(error),
             }
         }

@@ -1,6 +1,6 @@
 //! What has ended is kept for a while, then shortened, then forgotten.
 
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 use travertine_store::{
     Error as StoreError, Seq, ShardId,
@@ -9,7 +9,7 @@ use travertine_store::{
 
 use travertine_value::Name;
 
-use super::{Engine, Pending};
+use super::{Engine, Pending, queue::Taken};
 use crate::{
     Error, InstanceId, Timestamp,
     request::{DescribeRequest, ExpirePastRequest, FoldRequest, RetireRequest},
@@ -75,13 +75,13 @@ impl Engine {
     pub(super) fn sweep_now_and_then(&self, since: Timestamp, every: Duration) {
         let common = &self.inner.common;
         let mut next = since.after(every);
-        let (mut items, mut woken) = (VecDeque::new(), Vec::new());
+        let mut woken = [Taken::default()];
         while common.goes_on() {
             let left = next.since(self.now());
             if !left.is_zero() {
                 let nap = common.clock.runs().then_some(left);
-                common.naps.take(&mut items, &mut woken, nap);
-                woken.clear();
+                common.naps.take(&mut woken, nap);
+                woken[0].signals.clear();
                 continue;
             }
             next = self.now().after(every);

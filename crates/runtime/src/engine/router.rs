@@ -144,8 +144,7 @@ impl<'a> Router<'a> {
                 if let Some(error) = fault.get() {
                     return Err(error.clone());
                 }
-                queue.tell(input);
-                Ok(())
+                queue.tell(input)
             }
         };
         match accepted {
@@ -160,7 +159,7 @@ impl<'a> Router<'a> {
                 );
                 Err(Error::Busy { reason })
             }
-            Err(Refused::Closed(reason)) => Err(Error::Closed { reason }),
+            Err(Refused::Closed(error)) => Err(error),
         }
     }
 }

@@ -81,6 +81,10 @@ impl Shard {
 
     /// Keeps what could not be started.
     pub(super) fn bury_start(&mut self, apart: Apart, error: &Error) {
+        if let Error::Store(error) = error {
+            // That it could not be looked for is no reason to refuse it: nothing of this batch is written.
+            return self.env.fail(error);
+        }
         let Apart { definition, at, id, .. } = &apart;
         let at = at.as_ref().map_or(String::new(), |it| format!(" at {it}"));
         let id = id.as_ref().map_or(String::new(), |it| format!(" as {it}"));

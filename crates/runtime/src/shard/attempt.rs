@@ -59,6 +59,11 @@ impl Attempts {
     pub(super) fn has(&self, job: Address) -> bool {
         self.all.contains_key(&job)
     }
+
+    /// Nobody needs any of them any more.
+    pub(super) fn call_off_all(&mut self) {
+        self.all.drain().for_each(|(_, it)| it.given.call_off());
+    }
 }
 
 /// An attempt that is being made.

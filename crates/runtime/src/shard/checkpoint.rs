@@ -139,7 +139,10 @@ impl Shard {
 
     /// A checkpoint is stored.
     pub fn stored(&mut self, upto: Seq) {
-        self.views.are_stored(upto);
+        for id in self.views.are_stored(upto) {
+            // It may have been read since, when there was more of it.
+            self.instances.forget_ended(id, upto);
+        }
         self.instances.stored(upto);
         self.evict();
     }

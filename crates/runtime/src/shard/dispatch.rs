@@ -1,11 +1,15 @@
 //! Requests become calls: what each one does, in one place.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use travertine_kernel::{Assignments, Command, Rejection, TokenId, plan::WorkKind, tree};
 use travertine_value::Name;
 
-use super::{Live, RunStatus, Shard, Watcher, job::for_others};
+use super::{Live, RunStatus, Shard, Watcher, guard::panic_text, job::for_others};
 use crate::{
     Address, Error, InstanceId, JobFailure,
     request::{AwaitRequest, Description, Glance, Look, Origin, Outcome, Reply, ReplyTo, Request},
@@ -27,10 +31,21 @@ impl Shard {
         if kind.origin() == Origin::Outside {
             self.agenda.quarantine.asked();
         }
-        let reply = self.handle(request, &to);
-        // What follows from it nobody has asked for.
-        self.outbox.by = None;
-        self.handle_letters();
+        let handled = catch_unwind(AssertUnwindSafe(|| {
+            let reply = self.handle(request, &to);
+            // What follows from it nobody has asked for.
+            self.outbox.by = None;
+            self.handle_letters();
+            reply
+        }));
+        let reply = match handled {
+            Ok(reply) => reply,
+            Err(panic) => {
+                // Nobody knows what is torn. Who has asked is told with all others what becomes of that.
+                self.outbox.reply(to, Err(Error::Failed { reason: panic_text(&*panic) }));
+                resume_unwind(panic);
+            }
+        };
         match (to, reply) {
             (ReplyTo::Nobody, Ok(_)) => {}
             (ReplyTo::Nobody, Err(error)) => {

@@ -107,6 +107,14 @@ impl Instances {
         }
     }
 
+    /// Forgets an instance in memory that has ended, where all of it is stored.
+    pub(super) fn forget_ended(&mut self, id: InstanceId, stored: Seq) {
+        let is_stored = |it: &Live| it.has_ended() && !it.touched.any && it.last <= stored;
+        if self.lives.get(&id).is_some_and(|it| is_stored(it)) {
+            self.lives.remove(&id);
+        }
+    }
+
     fn forget_names(&mut self, id: InstanceId) {
         let live = self.lives.get(&id).map(|it| (&it.created, &it.definition));
         let closed = || self.closing.get(id).map(|it| (&it.created, &it.definition));

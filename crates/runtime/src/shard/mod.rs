@@ -27,6 +27,7 @@ mod inventory;
 mod job;
 mod live;
 mod load;
+mod lost;
 mod lots;
 mod messages;
 mod note;
@@ -66,6 +67,7 @@ pub(crate) use function::{configure, print};
 pub(crate) use guard::panic_text;
 pub use job::{Activated, JobChange, JobFailure, Lease};
 pub use live::{Live, Trouble};
+pub use lost::Remains;
 pub use outbox::Sealed;
 pub use publish::{Candidate, How, Looked, Publishing};
 pub(crate) use quarantine::{Case, Gate};
@@ -86,6 +88,7 @@ use attempt::Attempts;
 use code::Code;
 use environment::Environment;
 use instances::Instances;
+use lost::Had;
 use messages::Messages;
 use outbox::{Outbox, Queued, Release};
 use starts::Starts;
@@ -115,6 +118,7 @@ pub struct Shard {
     views: Views,
     watchers: Watchers,
     code: Code,
+    had: Had,
 }
 
 impl fmt::Debug for Shard {
@@ -182,10 +186,12 @@ impl Shard {
         &self.env.board
     }
 
-    /// A mail has come.
+    /// A mail has come. One that it has had is not heard again.
     pub fn receive(&mut self, mail: &Mail) {
-        self.open_mail(mail);
-        self.handle_letters();
+        if self.had.note(mail.id) {
+            self.open_mail(mail);
+            self.handle_letters();
+        }
     }
 
     /// Puts what a mail says to what is to be done. One that cannot be read is not taken, so the store

@@ -511,8 +511,7 @@ impl Shard {
         let entry = Entry { seq: last, instance, previous: 0, at, body };
         self.instances.lives.remove(&instance);
         self.instances.closing.forget(instance);
-        self.views.folds.push(Fold { last, entry: Some(entry) });
-        self.views.want();
+        self.views.shorten(instance, Fold { last, entry: Some(entry) });
         Ok(true)
     }
 }

@@ -235,6 +235,11 @@ impl Outbox {
         std::mem::take(&mut self.releases).let_out(board);
     }
 
+    /// Nothing of what is to be written will be: those who asked are told.
+    pub(super) fn refuse(&mut self, error: &Error) {
+        std::mem::take(&mut self.releases).refuse(error);
+    }
+
     /// A place for the events of a turn.
     pub(super) fn buffer(&mut self) -> Vec<Event> {
         self.buffers.pop().unwrap_or_default()
@@ -269,7 +274,7 @@ impl Outbox {
         self.entries.reserve(entries.len());
         self.releases.all.reserve(releases.all.len());
         let batch = Batch { entries, sent, taken };
-        Some(Sealed { batch, releases })
+        Some(Sealed { shard: self.shard, batch, releases })
     }
 
     /// How far it is filled.
@@ -362,11 +367,25 @@ impl Releases {
             self.all.into_iter().for_each(|it| it.let_out(board));
         });
     }
+
+    /// Lets nothing out: those who asked are told why.
+    fn refuse(self, error: &Error) {
+        for it in self.all {
+            match it {
+                Release::Reply(to, _) | Release::Ended(Watcher { to, .. }, _) => {
+                    to.send(Err(error.clone()));
+                }
+                Release::Notice(_) | Release::Offer(_) | Release::Withdraw(_) => {}
+            }
+        }
+    }
 }
 
 /// What is to be written, and what may be let out after that.
 #[derive(Debug)]
 pub struct Sealed {
+    /// Whose it is.
+    pub(crate) shard: ShardId,
     /// What is to be written.
     pub batch: Batch,
     /// What may be let out once it is.
@@ -379,6 +398,16 @@ impl Sealed {
         let mails = self.take_mails();
         self.releases.let_out(board);
         mails
+    }
+
+    /// Takes what may be let out, beside a batch that was taken before. Nothing is left of it here.
+    pub(crate) fn take_with(&mut self, batch: Batch) -> Self {
+        Self { shard: self.shard, batch, releases: std::mem::take(&mut self.releases) }
+    }
+
+    /// It is not written: those who asked are told why.
+    pub(crate) fn refuse(self, error: &Error) {
+        self.releases.refuse(error);
     }
 
     /// The mails that it has sent to other shards, once.
@@ -422,7 +451,7 @@ mod tests {
         outbox.notice(|| {});
         assert!(outbox.roll_back(mark, InstanceId(6)).is_empty());
         outbox.append(at, InstanceId(8), 0, &[Record::Suspended]);
-        let Sealed { batch, releases } = outbox.seal().expect("something is to be written");
+        let Sealed { batch, releases, .. } = outbox.seal().expect("something is to be written");
         let entries: Vec<_> = batch.entries.iter().map(|it| (it.seq, it.instance.0)).collect();
         assert_eq!(entries, [(8, 4), (9, 8)]);
         let sent: Vec<_> = batch.sent.iter().map(|it| (it.to, it.id.number - (3 << 40))).collect();

@@ -171,6 +171,18 @@ impl Quarantine {
         }
     }
 
+    /// The shard is lost, and the process goes on: nothing of what was noted is to blame for that.
+    pub(super) fn lose(&mut self) {
+        self.current = None;
+        self.note = Note { suspects: std::mem::take(&mut self.note.suspects), ..Note::default() };
+        match &self.place {
+            Some((store, shard)) if self.note.suspects.is_empty() && !self.is_careful() => {
+                store.note(*shard, &[]);
+            }
+            _ => self.write(),
+        }
+    }
+
     /// What will be done after what is done now.
     pub(super) fn foresee(&mut self, cases: impl Iterator<Item = Case>) {
         if self.care == Care::Usual {

@@ -21,6 +21,7 @@ use super::{
     instances::Instances,
     live::{AT_ONCE, Live, unknown_definition},
     load::{PAGE, damaged, unreadable},
+    lost::Had,
     lots::Lots,
     messages::Messages,
     outbox::{Outbox, Release},
@@ -121,7 +122,8 @@ impl Shard {
         shard.forget_finished();
         shard.agenda.left = shard.agenda.unfinished.len();
         shard.open_quarantine();
-        found.jobs = (jobs_of(&shard.env.board) - others) as u64;
+        // Others may take some of theirs meanwhile.
+        found.jobs = jobs_of(&shard.env.board).saturating_sub(others) as u64;
         found.timers = shard.alarms.timers() as u64;
         found.subscriptions = shard.messages.waiting.len() as u64;
         found.messages = shard.messages.held.iter().count() as u64;
@@ -131,6 +133,7 @@ impl Shard {
         // All of it is in its place before anything is done, so that what follows from one does not
         // overtake another.
         for mail in &mails {
+            shard.had.note(mail.id);
             match shard.agenda.quarantine.deaths_at(Case::Mail(mail.id)) {
                 None => shard.open_mail(mail),
                 Some(deaths) => shard.leave_mail(mail, deaths),
@@ -199,6 +202,7 @@ impl Shard {
             views: Views::at(upto),
             watchers: Watchers::default(),
             code: Code::new(functions),
+            had: Had::default(),
             env: Environment {
                 claim,
                 shards,

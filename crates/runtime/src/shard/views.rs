@@ -25,7 +25,16 @@ pub(super) struct Views {
     pub(super) checkpointed: Seq,
     /// Instances whose rows go: with the next checkpoint, and with those that are being stored.
     going: BTreeSet<InstanceId>,
-    handed_over: VecDeque<BTreeSet<InstanceId>>,
+    /// Instances of which less is kept, from the same moment on.
+    shortened: Vec<InstanceId>,
+    handed_over: VecDeque<HandedOver>,
+}
+
+/// What becomes true with rows that are being stored.
+#[derive(Default)]
+struct HandedOver {
+    going: BTreeSet<InstanceId>,
+    shortened: Vec<InstanceId>,
 }
 
 impl Views {
@@ -40,21 +49,31 @@ impl Views {
         self.going.insert(instance);
     }
 
+    /// Less is kept of an instance once rows are stored.
+    pub(super) fn shorten(&mut self, instance: InstanceId, fold: Fold) {
+        self.folds.push(fold);
+        self.shortened.push(instance);
+        self.want();
+    }
+
     /// Whether rows of an instance that are stored are about to go.
     pub(super) fn is_going(&self, instance: InstanceId) -> bool {
-        self.going.contains(&instance) || self.handed_over.iter().any(|it| it.contains(&instance))
+        let is_handed_over = |it: &HandedOver| it.going.contains(&instance);
+        self.going.contains(&instance) || self.handed_over.iter().any(is_handed_over)
     }
 
     /// The changes of rows that belong to no instance in memory, for a checkpoint.
     pub(super) fn hand_over(&mut self) -> Vec<Change> {
-        self.handed_over.push_back(std::mem::take(&mut self.going));
+        let going = std::mem::take(&mut self.going);
+        let shortened = std::mem::take(&mut self.shortened);
+        self.handed_over.push_back(HandedOver { going, shortened });
         std::mem::take(&mut self.rows)
     }
 
-    /// A checkpoint is stored.
-    pub(super) fn are_stored(&mut self, upto: Seq) {
+    /// A checkpoint is stored. Answers with the instances of which less is kept from now on.
+    pub(super) fn are_stored(&mut self, upto: Seq) -> Vec<InstanceId> {
         self.stored = self.stored.max(upto);
-        self.handed_over.pop_front();
+        self.handed_over.pop_front().unwrap_or_default().shortened
     }
 
     /// The rows of an instance must be written.

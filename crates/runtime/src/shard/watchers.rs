@@ -32,6 +32,16 @@ impl Watchers {
         self.all.remove(&instance).unwrap_or_default()
     }
 
+    /// All who wait, by the instance that they wait for; they do not any more.
+    pub(super) fn take_all(&mut self) -> Vec<(InstanceId, Watcher)> {
+        let of = |(instance, all): (InstanceId, Vec<Watcher>)| {
+            all.into_iter().map(move |it| (instance, it))
+        };
+        let mut all: Vec<(InstanceId, Watcher)> = self.all.drain().flat_map(of).collect();
+        all.sort_by_key(|it| it.0);
+        all
+    }
+
     /// Those of them who do not wait on where the instance stands still.
     pub(super) fn take_impatient(&mut self, instance: InstanceId) -> Vec<Watcher> {
         let (stay, go): (Vec<_>, Vec<_>) =

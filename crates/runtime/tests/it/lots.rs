@@ -11,8 +11,8 @@ use std::{
 
 use travertine_func::Retry;
 use travertine_runtime::{
-    Address, Engine, InstanceId,
-    engine::{File, Options, Retention},
+    Address, Engine, InstanceId, Timestamp,
+    engine::{File, ManualClock, Options, Retention},
 };
 use travertine_store::{
     Advance, Append, Claim, Entry, Error as StoreError, Fold, Layer, Loaded, MemoryStore, Seq,
@@ -53,7 +53,7 @@ impl Far {
     }
 
     fn write(&self) -> &MemoryStore {
-        let decides = thread::current().name().is_some_and(|it| it.starts_with("shard"));
+        let decides = thread::current().name().is_some_and(|it| it.starts_with("lane"));
         self.written_aside.fetch_and(!decides, Ordering::Relaxed);
         &self.store
     }
@@ -134,7 +134,8 @@ impl Layer for Far {
 fn open(far: &Arc<Far>) -> (Arc<dyn Store>, Engine) {
     let store = Arc::<Far>::clone(far) as Arc<dyn Store>;
     let storage_retry = Retry { initial: Duration::from_millis(1), ..Retry::DEFAULT };
-    let engine = Engine::on(&store, Options { storage_retry, ..Options::default() }).unwrap();
+    let options = Options { storage_retry, ..Options::default() };
+    let engine = Engine::on(&store, options).expect("it opens");
     (store, engine)
 }
 
@@ -192,12 +193,15 @@ fn a_batch_that_needs_what_cannot_be_read_now_is_not_begun_before_it_can() {
 #[test]
 fn nothing_is_written_to_a_store_far_away_by_the_thread_that_decides() {
     let far = Far::new();
-    let (_, engine) = open(&far);
+    let clock = Arc::new(ManualClock::default());
+    let options = Options { clock: Arc::clone(&clock) as Arc<_>, ..Options::default() };
+    let engine = Engine::on(&(Arc::<Far>::clone(&far) as Arc<dyn Store>), options).unwrap();
     engine.deploy(&[waits()]).unwrap();
     let ids: Vec<InstanceId> = (0..3).map(|_| engine.start("p").wait().unwrap()).collect();
     for id in &ids {
         engine.cancel(*id).wait().unwrap();
     }
+    clock.set(Timestamp::from_millis(1_000));
     let at_once = Retention { history: Some(Duration::ZERO), ..Retention::default() };
     let swept = engine.sweep_with(&at_once).unwrap();
     assert_eq!(swept.folded, 3);

@@ -4,7 +4,7 @@ use std::{
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     time::Duration,
 };
@@ -99,13 +99,35 @@ fn views_without_room_wait_for_it() {
 }
 
 #[test]
-fn an_engine_whose_views_fail_closes_though_more_has_changed() {
+fn a_shard_whose_views_fail_is_claimed_again_and_goes_on_though_more_has_changed() {
     let world = storing(Options { pace: pace(10), ..Options::default() });
-    world.engine.start("p").wait().expect("the log goes on");
+    let other = world.engine.start("p").wait().expect("the log goes on");
     let broken = StoreError::Corrupt { place: "views".to_owned(), reason: "broken".to_owned() };
     world.answer.send(Err(broken)).expect("it waits");
     drop(world.answer);
-    let closed = world.engine.shutdown();
+    drop(world.asked);
+    while world.engine.metrics().shards_claimed_again == 0 {
+        std::thread::yield_now();
+    }
+    world.engine.cancel(other).wait().expect("what was acknowledged is there");
+    assert_eq!(world.engine.verify().expect("it can be read").differences, []);
+    let metrics = world.engine.metrics();
+    assert_eq!((metrics.shards_lost, metrics.shards_away), (1, 0));
+    world.engine.shutdown().expect("nothing is lost");
+}
+
+#[test]
+fn an_engine_that_is_shut_down_while_views_fail_says_so() {
+    let world = storing(Options { pace: pace(10), ..Options::default() });
+    world.engine.start("p").wait().expect("the log goes on");
+    let shut_down = std::thread::spawn(move || world.engine.shutdown());
+    let broken = StoreError::Corrupt { place: "views".to_owned(), reason: "broken".to_owned() };
+    // However often it is tried.
+    while world.answer.send(Err(broken.clone())).is_ok() && !shut_down.is_finished() {
+        let _: std::result::Result<(), RecvTimeoutError> =
+            world.asked.recv_timeout(Duration::from_millis(1));
+    }
+    let closed = shut_down.join().expect("it does not panic");
     assert!(matches!(closed, Err(Error::Store(_))), "{closed:?}");
 }
 

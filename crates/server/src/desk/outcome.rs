@@ -161,7 +161,7 @@ fn outcome(error: &Error) -> Outcome {
         Error::AlreadyExists { .. } => Outcome::AlreadyExists,
         Error::Rejected(rejection) => rejected(rejection),
         Error::Busy { .. } => Outcome::Overloaded,
-        Error::Closed { .. } => Outcome::Unavailable,
+        Error::Closed { .. } | Error::Unavailable { .. } => Outcome::Unavailable,
         Error::Unknown { .. } => Outcome::Unknown,
         Error::Store(_) if error.outcome() == RequestOutcome::Unknown => Outcome::Unknown,
         Error::Store(_) if error.retry_after().is_some() => Outcome::Overloaded,

@@ -102,9 +102,17 @@ impl Metrics {
         add(
             "engine_stalls",
             "counter",
-            "Times that shards waited for their rows to be stored",
+            "Times that the engine waited for the store, or for room in it",
             it.stalls,
         );
+        add("engine_shards_lost", "counter", "Times that a shard was lost", it.shards_lost);
+        add(
+            "engine_shards_claimed_again",
+            "counter",
+            "Times that a lost shard was claimed again and went on",
+            it.shards_claimed_again,
+        );
+        add("engine_shards_away", "gauge", "Shards that are lost now", it.shards_away);
         add(
             "engine_view_lag",
             "gauge",

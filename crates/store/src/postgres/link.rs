@@ -26,9 +26,6 @@ use crate::Error;
 /// So many statements a connection keeps prepared.
 const PREPARED_MAX: usize = 400;
 
-/// How long reading waits for a database that is away.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// Times that the role, the database or the server may set, and that end what must not be ended. Older servers do not
 /// know all of them.
 const NO_TIMEOUTS: &str = "SELECT set_config(name, '0', false) FROM pg_settings
@@ -168,6 +165,8 @@ pub(super) struct Lines {
     open: Arc<(Mutex<usize>, Condvar)>,
     /// How often anything was asked of the server.
     pub(super) sent: Arc<AtomicU64>,
+    /// How long reading waits for a database that is away.
+    patience: Duration,
 }
 
 impl fmt::Debug for Lines {
@@ -177,7 +176,7 @@ impl fmt::Debug for Lines {
 }
 
 impl Lines {
-    pub(super) fn new(target: Target) -> Result<Self, Error> {
+    pub(super) fn new(target: Target, patience: Duration) -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("postgres")
@@ -186,7 +185,8 @@ impl Lines {
             .map_err(|error| Error::Failed {
                 reason: format!("no threads for PostgreSQL: {error}"),
             })?;
-        Ok(Self { target, runtime: Some(runtime), open: Arc::default(), sent: Arc::default() })
+        let (open, sent) = Default::default();
+        Ok(Self { target, runtime: Some(runtime), open, sent, patience })
     }
 
     pub(super) fn runtime(&self) -> &Runtime {
@@ -368,7 +368,7 @@ impl Pool {
         let mut pause = Duration::ZERO;
         loop {
             match self.with(lines, &mut act, |error| fault::told(error, of)) {
-                Err(Error::Away { .. }) if began.elapsed() < PATIENCE => {
+                Err(Error::Away { .. }) if began.elapsed() < lines.patience => {
                     thread::sleep(pause);
                     pause = (pause * 2).clamp(Duration::from_millis(20), Duration::from_secs(1));
                 }

@@ -482,25 +482,10 @@ impl Log {
                 exists(mail.id.from);
             }
         }
-        let writer = |it: &Append<'_>| usize::from(it.claim.shard.0) % self.writers.len();
         let Some(first) = appends.first() else { return Vec::new() };
-        if appends.iter().all(|it| writer(it) == writer(first)) {
-            return self.writers[writer(first)].append(lines, appends);
-        }
-        let mut answers = vec![Ok(()); appends.len()];
-        // Mails go from shard to shard: what is asked for together is done in order.
-        let mut rest = appends;
-        let mut at = 0;
-        while let Some(first) = rest.first() {
-            let same = rest.iter().take_while(|it| writer(it) == writer(first)).count();
-            let (now, later) = rest.split_at(same);
-            for answer in self.writers[writer(first)].append(lines, now) {
-                answers[at] = answer;
-                at += 1;
-            }
-            rest = later;
-        }
-        answers
+        // What is asked for together goes together, also where it is of many shards.
+        let writer = usize::from(first.claim.shard.0) % self.writers.len();
+        self.writers[writer].append(lines, appends)
     }
 
     pub(super) fn claim(

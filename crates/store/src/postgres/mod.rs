@@ -18,6 +18,7 @@ mod views;
 use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use tokio_postgres::Error as PgError;
@@ -47,11 +48,13 @@ pub struct Options {
     pub shards: u16,
     /// Whether to make a store where there is none, and new tables for views of another version.
     pub create: bool,
+    /// How long reading waits for a database that is away, before it is told so.
+    pub patience: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { shards: 64, create: true }
+        Self { shards: 64, create: true, patience: Duration::from_secs(30) }
     }
 }
 
@@ -212,7 +215,7 @@ impl PostgresStore {
             let reason = format!("a store has 1 to {SHARDS_MAX} shards, not {}", options.shards);
             return Err(Error::BadQuery { reason });
         }
-        let lines = Arc::new(Lines::new(Target::read(url)?)?);
+        let lines = Arc::new(Lines::new(Target::read(url)?, options.patience)?);
         let control = Pool::new("control", 2);
         let failed = |error: &PgError| fault::told(error, Of::Log);
         let foreign = |reason| Error::Foreign { store: lines.target.to_string(), reason };
@@ -329,7 +332,7 @@ pub fn schema_script(url: Option<&str>, shards: u16) -> Result<String, Error> {
 
 /// What there is of the tables of a store.
 pub fn check_schema(url: &str) -> Result<Standing, Error> {
-    let lines = Lines::new(Target::read(url)?)?;
+    let lines = Lines::new(Target::read(url)?, Options::default().patience)?;
     let mut link = lines.connect("schema")?;
     let found = wait(meta(&mut link)).map_err(|error| fault::told(&error, Of::Log))?;
     match found {
@@ -343,7 +346,7 @@ pub fn check_schema(url: &str) -> Result<Standing, Error> {
 /// Copies the log of a store that others may have open into a new directory, as it is at one moment. The copy opens like
 /// any other embedded store.
 pub fn backup(url: &str, to: &Path) -> Result<(), Error> {
-    let lines = Lines::new(Target::read(url)?)?;
+    let lines = Lines::new(Target::read(url)?, Options::default().patience)?;
     let mut link = lines.connect("backup")?;
     let found = wait(meta(&mut link)).map_err(|error| fault::told(&error, Of::Log))?;
     let store = lines.target.to_string();
@@ -354,7 +357,7 @@ pub fn backup(url: &str, to: &Path) -> Result<(), Error> {
 
 /// Makes what is missing of the tables of a store. Nobody may have it open.
 pub fn migrate_schema(url: &str, shards: u16) -> Result<(), Error> {
-    drop(PostgresStore::open(url, &Options { shards, create: true })?);
+    drop(PostgresStore::open(url, &Options { shards, ..Options::default() })?);
     Ok(())
 }
 

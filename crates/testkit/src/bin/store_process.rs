@@ -51,7 +51,7 @@ fn tell(what: &str, number: u64) {
 
 fn open(place: &str) -> Result<Box<dyn Store>, Error> {
     if postgres::is_url(place) {
-        let options = postgres::Options { shards: 4, create: true };
+        let options = postgres::Options { shards: 4, ..postgres::Options::default() };
         return Ok(Box::new(PostgresStore::open(place, &options)?));
     }
     Ok(Box::new(SqliteStore::open(place, &Options::default())?))

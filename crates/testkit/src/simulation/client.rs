@@ -41,6 +41,8 @@ pub(super) struct Clients {
     finishing: BTreeMap<usize, Address>,
     /// Jobs whose outcome could not be heard.
     unheard: Vec<Address>,
+    /// Variables that were not set, as whoever asked was told.
+    refused: BTreeSet<String>,
     values: u64,
     pub(super) acknowledgements: u64,
 }
@@ -137,10 +139,18 @@ impl Clients {
             if !matches!(answer, Ok(_) | Err(Error::Rejected(_))) {
                 self.unheard.extend(job);
             }
+            if let (Err(Error::Unavailable { .. }), Asked::Set(name)) =
+                (&answer, &self.asked[number].1)
+            {
+                self.refused.insert(name.clone());
+            }
             let Ok(answer) = answer else { continue };
             let asked = self.asked[number].1.clone();
             self.believe(&asked, &answer, journal)
                 .map_err(|what| format!("{what}, but {asked:?} was acknowledged: {answer:?}"))?;
+        }
+        if let Some(name) = self.refused.iter().find(|it| journal.is_set(it)) {
+            return Err(format!("{name} was set, although who asked was told that it was not"));
         }
         for number in 0..self.messages.len() {
             let mark = Self::mark(number);
@@ -226,7 +236,7 @@ impl Clients {
 
 impl World {
     /// Someone asks for something.
-    pub(super) fn request(&mut self) -> Result<(), String> {
+    pub(super) fn request(&mut self) {
         self.put_back();
         match self.random.below(100) {
             0..18 => self.start(),
@@ -244,20 +254,24 @@ impl World {
             97 => self.operate(Operation::Modify),
             _ => self.operate(Operation::Retries),
         }
-        let failed = self.seats.iter().find_map(|it| it.shard.fault());
-        failed.map_or(Ok(()), |error| Err(format!("a shard has failed: {error}")))
     }
 
     fn ask(&mut self, shard: ShardId, asked: Asked, ask: impl Ask) -> usize {
         let seat = usize::from(shard.0);
-        if self.seats[seat].shard.is_full() {
-            self.seal(seat);
+        if !self.is_lost(seat) {
+            if self.seats[seat].shard.is_full() {
+                self.seal(seat);
+            }
+            self.tick(seat);
         }
-        self.tick(seat);
         self.figures.requests += 1;
         let number = self.clients.asked.len();
         self.say(|| format!("request {number} to shard {shard}: {asked:?}"));
         self.clients.asked.push((shard.0, asked));
+        if self.is_lost(seat) {
+            self.say(|| format!("request {number} is refused"));
+            return number;
+        }
         self.clients.open.insert(number);
         let told = Told { number, answers: Arc::clone(&self.clients.answers) };
         let to = ReplyTo::Relay(Box::new(told));

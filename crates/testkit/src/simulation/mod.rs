@@ -58,6 +58,8 @@ pub struct Figures {
     pub faults: u64,
     /// How often an owner claimed its shard again and went on with what it had in memory.
     pub claimed_again: u64,
+    /// Shards that were lost alone, with all they had in memory, and claimed again while others went on.
+    pub lost: u64,
 }
 
 impl Figures {
@@ -75,6 +77,7 @@ impl Figures {
         self.takeovers += other.takeovers;
         self.faults += other.faults;
         self.claimed_again += other.claimed_again;
+        self.lost += other.lost;
     }
 }
 
@@ -83,7 +86,7 @@ impl fmt::Display for Figures {
         write!(
             f,
             "{} seeds, {} steps: {} requests, {} acknowledged; {} instances, {} entries, {} mails, \
-             {} checkpoints; {} crashes, {} takeovers, {} faults of the store, {} claimed again",
+             {} checkpoints; {} crashes, {} takeovers, {} faults of the store, {} claimed again, {} lost",
             self.seeds,
             self.steps,
             self.requests,
@@ -95,7 +98,8 @@ impl fmt::Display for Figures {
             self.crashes,
             self.takeovers,
             self.faults,
-            self.claimed_again
+            self.claimed_again,
+            self.lost
         )
     }
 }

@@ -8,10 +8,11 @@ use std::{
 
 use travertine_func::Functions;
 use travertine_runtime::{
-    Board, Checkpoint, Definitions, FunctionSettings, InstanceId, Opening, Sealed, Settings, Shard,
+    Board, Checkpoint, Definitions, FunctionSettings, InstanceId, Opening, Remains, Sealed,
+    Settings, Shard,
 };
 use travertine_store::{
-    Batch, Claiming, DefinitionKey, Error as StoreError, Mail, MailId, MemoryStore, Seq, ShardId,
+    Batch, Claim, Claiming, DefinitionKey, Error as StoreError, Mail, MemoryStore, Seq, ShardId,
     Store,
     codec::record::{decode_letter, decode_records},
     view::{Row, Table},
@@ -21,7 +22,7 @@ use travertine_value::time::Timestamp;
 use super::{Figures, Trace, client::Clients, functions, journal::Journal, models};
 use crate::{
     clock::DAWN,
-    faulty::{Fault, Faulty, Write},
+    faulty::{Fault, Faulty, ReadFault, Write},
     random::Random,
 };
 
@@ -33,8 +34,8 @@ pub(super) struct Seat {
     rows: VecDeque<Checkpoint>,
     /// Rows that are stored, as the shard will hear.
     stored: VecDeque<Seq>,
-    /// Mails that this owner has been told of.
-    told: BTreeSet<MailId>,
+    /// What is kept of the shard while it is lost.
+    lost: Option<Remains>,
 }
 
 enum Pending {
@@ -47,6 +48,8 @@ pub(super) struct World {
     pub(super) store: Arc<Faulty<MemoryStore>>,
     /// What goes wrong at the next call that writes.
     fault: Arc<Mutex<Option<Fault>>>,
+    /// What goes wrong at the next call that reads what shards decide by.
+    read_fault: Arc<Mutex<Option<ReadFault>>>,
     pub(super) board: Arc<Board>,
     pub(super) definitions: Arc<Definitions>,
     functions: Arc<Functions>,
@@ -83,6 +86,9 @@ impl World {
                 planned.lock().unwrap_or_else(PoisonError::into_inner);
             if of_rows { next.take() } else { None }
         });
+        let read_fault = Arc::new(Mutex::new(None));
+        let planned = Arc::clone(&read_fault);
+        store.plan_reads(move |_| planned.lock().unwrap_or_else(PoisonError::into_inner).take());
         let mut definitions = Definitions::default();
         let models = models::models(&mut random);
         definitions.add(&models, DAWN).expect("the models can be deployed");
@@ -104,6 +110,7 @@ impl World {
             random,
             store: Arc::new(store),
             fault,
+            read_fault,
             board: Arc::new(Board::default()),
             definitions: Arc::new(definitions),
             functions: Arc::new(functions::functions()),
@@ -144,7 +151,7 @@ impl World {
         self.figures.steps += 1;
         let seat = self.random.position(self.seats.len());
         match self.random.below(1_000) {
-            0..300 => self.request()?,
+            0..300 => self.request(),
             300..400 => self.work(seat),
             400..520 => self.seal(seat),
             520..720 => self.write(seat)?,
@@ -152,16 +159,28 @@ impl World {
             820..860 => self.checkpoint(seat),
             860..900 => self.store_rows(seat)?,
             900..930 => self.tell_stored(seat),
-            930..960 => self.pass_time(),
+            930..950 => self.pass_time(),
+            950..960 => self.claim_one_again()?,
             960..966 => self.haunt()?,
             966..972 => self.forget_ended(seat)?,
             // Some simulations are calmer than others.
-            _ if self.random.below(8) >= self.storm => self.request()?,
+            _ if self.random.below(8) >= self.storm => self.request(),
             972..984 => self.plan_fault(),
             984..992 => self.take_over(seat)?,
             _ => self.crash()?,
         }
+        for seat in 0..self.seats.len() {
+            let it = &self.seats[seat];
+            if it.shard.fault().is_some() && it.lost.is_none() {
+                self.lose(seat)?;
+            }
+        }
         self.clients.check(&self.journal)
+    }
+
+    /// Whether nothing can be done for a shard.
+    pub(super) fn is_lost(&self, seat: usize) -> bool {
+        self.seats[seat].lost.is_some()
     }
 
     /// Time goes by: a little, or until something is due.
@@ -183,6 +202,9 @@ impl World {
     }
 
     pub(super) fn work(&mut self, seat: usize) {
+        if self.is_lost(seat) {
+            return;
+        }
         self.tick(seat);
         let more = self.seats[seat].shard.work();
         self.say(|| {
@@ -192,7 +214,7 @@ impl World {
 
     pub(super) fn seal(&mut self, seat: usize) {
         let it = &mut self.seats[seat];
-        if it.shard.fault().is_some() {
+        if it.shard.fault().is_some() || it.lost.is_some() {
             return;
         }
         let Some(sealed) = it.shard.seal() else { return };
@@ -205,7 +227,7 @@ impl World {
     fn note(&mut self) -> Result<(), String> {
         for shard in 0..self.shards() {
             let after = self.journal.read.get(&shard).copied().unwrap_or(0);
-            let new = self.store.entries(ShardId(shard), after, usize::MAX);
+            let new = self.store.inner().entries(ShardId(shard), after, usize::MAX);
             for entry in new.map_err(|error| error.to_string())? {
                 self.figures.entries += 1;
                 self.say(|| {
@@ -266,6 +288,12 @@ impl World {
                     None => return self.crash(),
                 }
             }
+            // Others go on; what is written of it is found out when it is claimed again.
+            Err(error @ (StoreError::Unknown { .. } | StoreError::Failed { .. })) => {
+                self.figures.faults += 1;
+                self.say(|| format!("shard {seat} cannot write: {error}"));
+                return self.lose(seat);
+            }
             Err(error) => {
                 self.figures.faults += 1;
                 self.say(|| format!("shard {seat} cannot write: {error}"));
@@ -304,6 +332,10 @@ impl World {
     fn deliver(&mut self) {
         let ways: Vec<(u16, u16)> = self.mails.keys().copied().collect();
         let Some(way) = self.random.pick(&ways).copied() else { return };
+        if self.is_lost(usize::from(way.1)) && self.random.percent(50) {
+            // It stays on its way until somebody hears it again.
+            return;
+        }
         let queue = self.mails.get_mut(&way).expect("it was there a moment ago");
         let mail = queue.pop_front().expect("no queue is empty");
         if queue.is_empty() {
@@ -314,11 +346,10 @@ impl World {
 
     fn receive(&mut self, mail: &Mail) {
         let seat = usize::from(mail.to.0);
-        self.tick(seat);
-        let it = &mut self.seats[seat];
-        if !it.told.insert(mail.id) {
+        if self.is_lost(seat) {
             return;
         }
+        self.tick(seat);
         self.figures.mails += 1;
         self.say(|| {
             let (id, letter) = (mail.id, decode_letter(&mail.body));
@@ -330,7 +361,7 @@ impl World {
     pub(super) fn checkpoint(&mut self, seat: usize) {
         self.seal(seat);
         let it = &mut self.seats[seat];
-        if it.shard.fault().is_some() {
+        if it.shard.fault().is_some() || it.lost.is_some() {
             return;
         }
         let Some(rows) = it.shard.checkpoint() else { return };
@@ -351,7 +382,7 @@ impl World {
             Err(error) => {
                 self.figures.faults += 1;
                 self.say(|| format!("rows of shard {seat} cannot be stored: {error}"));
-                self.crash()
+                if let StoreError::Failed { .. } = error { self.lose(seat) } else { self.crash() }
             }
         }
     }
@@ -364,11 +395,19 @@ impl World {
     }
 
     fn plan_fault(&mut self) {
+        if self.random.percent(25) {
+            let faults = [ReadFault::Away, ReadFault::Failed];
+            let fault = faults[self.random.position(faults.len())];
+            *self.read_fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+            self.say(|| format!("what is read next is {fault:?}"));
+            return;
+        }
         let faults = [
             Fault::Lost,
             Fault::Kept,
             Fault::Full,
             Fault::Away,
+            Fault::Failed,
             Fault::Stolen,
             Fault::PoisonedLost,
             Fault::PoisonedKept,
@@ -420,20 +459,77 @@ impl World {
         self.clients.lost(|it| it == shard, self.store.shards());
         // What was on its way to the former owner is in the store, where the new one finds it.
         self.mails.retain(|(_, to), _| *to != shard);
-        // What the former owner has sent and nobody was told of is found by asking for it, before
-        // mails of the new owner arrive.
+        self.tell_others(shard)
+    }
+
+    /// What the former owner of a shard has sent and nobody was told of is found by asking for it, before mails of the
+    /// new owner arrive.
+    fn tell_others(&mut self, shard: u16) -> Result<(), String> {
         let others: Vec<u16> = (0..self.shards()).filter(|it| *it != shard).collect();
         for other in others {
-            let inbox = self
-                .store
-                .inbox(ShardId(other), &[], usize::MAX)
-                .map_err(|error| error.to_string())?;
+            let inbox = self.store.inner().inbox(ShardId(other), &[], usize::MAX);
+            let inbox = inbox.map_err(|error| error.to_string())?;
             for mail in inbox.iter().filter(|it| it.id.from.0 == shard) {
                 self.receive(mail);
             }
-            self.mails.remove(&(shard, other));
         }
         Ok(())
+    }
+
+    /// The owner of a shard lets go of it, and of all that it has in memory. Nothing of what was not handed over is
+    /// done, and of the rest nobody is told.
+    fn lose(&mut self, seat: usize) -> Result<(), String> {
+        self.figures.lost += 1;
+        self.say(|| format!("shard {seat} is lost"));
+        let (it, shards) = (&mut self.seats[seat], self.store.shards());
+        let id = it.shard.id();
+        let reason = "the store has failed it".to_owned();
+        let error = travertine_runtime::Error::Unavailable { shard: id, reason };
+        it.lost = Some(it.shard.lost(&error));
+        (it.writes, it.rows, it.stored) = Default::default();
+        self.board.clear(|job| ShardId::of(job.instance.0, shards) == id);
+        self.clients.check(&self.journal)?;
+        self.clients.lost(|it| it == id.0, shards);
+        Ok(())
+    }
+
+    /// A shard that was lost is claimed again.
+    fn claim_one_again(&mut self) -> Result<(), String> {
+        let lost: Vec<usize> = (0..self.seats.len()).filter(|it| self.is_lost(*it)).collect();
+        let Some(seat) = self.random.pick(&lost).copied() else { return Ok(()) };
+        self.come_again(seat)
+    }
+
+    fn come_again(&mut self, seat: usize) -> Result<(), String> {
+        let shard = &self.seats[seat].shard;
+        let (id, epoch) = (shard.id(), shard.claim().epoch);
+        let how = Claiming::If { owner: "simulation", epoch };
+        let claimed = match self.store.claim(id, how) {
+            // Somebody has it now.
+            Err(StoreError::Stale { .. }) => return self.take_over(seat),
+            claimed => claimed.map_err(|error| error.to_string())?,
+        };
+        // Whatever comes of it, this is the claim that counts from now on.
+        self.seats[seat].shard.claimed(claimed.claim);
+        let mut new = match self.open_by(claimed.claim) {
+            Ok(new) => new,
+            Err(travertine_runtime::Error::Store(error)) => {
+                self.figures.faults += 1;
+                self.say(|| format!("shard {seat} cannot be read again yet: {error}"));
+                if let StoreError::Poisoned { .. } = error {
+                    return self.crash();
+                }
+                self.board.clear(|job| ShardId::of(job.instance.0, self.store.shards()) == id);
+                return Ok(());
+            }
+            Err(error) => return Err(unopened(id, &error)),
+        };
+        if let Some(remains) = self.seats[seat].lost.take() {
+            new.shard.inherit(remains);
+        }
+        self.seats[seat] = new;
+        self.say(|| format!("shard {seat} is here again"));
+        self.tell_others(id.0)
     }
 
     /// The process dies, or the whole machine, and everything is opened again.
@@ -445,6 +541,7 @@ impl World {
         self.zombies.clear();
         self.mails.clear();
         self.clients.lost(|_| true, self.store.shards());
+        *self.read_fault.lock().unwrap_or_else(PoisonError::into_inner) = None;
         *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = None;
         if machine {
             let seed = self.random.number();
@@ -468,6 +565,10 @@ impl World {
     }
 
     fn open(&self, shard: ShardId) -> Result<Seat, travertine_runtime::Error> {
+        self.open_by(self.store.take(shard, "simulation")?)
+    }
+
+    fn open_by(&self, claim: Claim) -> Result<Seat, travertine_runtime::Error> {
         let opening = Opening {
             functions: Arc::clone(&self.functions),
             store: Arc::clone(&self.store) as Arc<dyn Store>,
@@ -476,16 +577,16 @@ impl World {
             settings: self.settings.clone(),
             now: self.now,
         };
-        let inbox = self.store.inbox(shard, &[], usize::MAX)?;
-        let claim = self.store.take(shard, "simulation")?;
         let (shard, _) = Shard::recover(claim, opening, &mut |_, _| {})?;
         let (writes, rows, stored) = Default::default();
-        let told = inbox.iter().map(|it| it.id).collect();
-        Ok(Seat { shard, writes, rows, stored, told })
+        Ok(Seat { shard, writes, rows, stored, lost: None })
     }
 
     /// An ended instance is shortened or forgotten.
     fn forget_ended(&mut self, seat: usize) -> Result<(), String> {
+        if self.is_lost(seat) {
+            return Ok(());
+        }
         let id = self.seats[seat].shard.id();
         let mut ended = Vec::new();
         self.store
@@ -517,7 +618,16 @@ impl World {
     pub(super) fn settle(&mut self) -> Result<(), String> {
         self.quiet = true;
         *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.read_fault.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.zombies.clear();
+        for seat in 0..self.seats.len() {
+            if self.seats[seat].shard.fault().is_some() && !self.is_lost(seat) {
+                self.lose(seat)?;
+            }
+            if self.is_lost(seat) {
+                self.come_again(seat)?;
+            }
+        }
         for _ in 0..10_000 {
             let mut busy = false;
             for seat in 0..self.seats.len() {

@@ -26,6 +26,7 @@ mod races;
 mod requirements;
 mod semantics;
 mod settings;
+mod shards;
 mod simulation;
 mod store;
 mod tck;

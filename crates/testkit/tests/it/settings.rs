@@ -24,8 +24,9 @@ What happens beyond a limit is in [operations](operations.md#limits). A process 
 ";
 
 /// Defaults that need words.
-const SAID: [(&str, &str); 9] = [
+const SAID: [(&str, &str); 10] = [
     ("shards", "a quarter of the cores, from 1 to 16"),
+    ("lanes", "one for each shard; half as many as there are cores behind a network"),
     ("storage_retry", "from 100 ms on, twice as long each time, up to 5 s"),
     ("clock", "the machine's"),
     ("functions", "all that the program is linked with"),

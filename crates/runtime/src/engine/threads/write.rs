@@ -1,31 +1,25 @@
-//! The threads that write: batches into the log, rows into the views.
+//! The thread that writes the log, for all shards of a lane.
 
 use std::{
-    sync::{
-        atomic::Ordering,
-        mpsc::{Receiver, SyncSender},
-    },
+    collections::BTreeSet,
+    ops::Range,
+    sync::{atomic::Ordering, mpsc::SyncSender},
     time::{Duration, Instant},
 };
 
-use travertine_store::{Batch, Claim, Claimed, Claiming, Error as StoreError, Seq, ShardId};
+use travertine_store::{Append, Batch, Claim, Claimed, Claiming, Error as StoreError, ShardId};
 
 use super::{
     super::metrics::{Counters, add, raise},
     Common, Input, Rows, Signal, Write, Writes,
 };
-use crate::{Checkpoint, Error, Sealed, request::Reply};
+use crate::{Error, RequestOutcome, Sealed};
 
 /// Writes, until there is nothing more to write.
-pub(in crate::engine) fn write(
-    common: &Common,
-    shard: ShardId,
-    work: &Writes,
-    views: &SyncSender<Rows>,
-) {
-    let committer = Committer { shard, work };
-    while let Ok(first) = work.from.recv() {
-        let Some((rows, done)) = committer.commit(common, first) else { return };
+pub(in crate::engine) fn write(common: &Common, work: Writes, views: &SyncSender<Rows>) {
+    let mut committer = Committer::new(work);
+    while let Ok(first) = committer.work.from.recv() {
+        let (rows, done) = committer.commit(common, first);
         if rows.is_some_and(|it| views.send(it).is_err()) {
             return;
         }
@@ -33,33 +27,64 @@ pub(in crate::engine) fn write(
     }
 }
 
-/// What writes for a shard. It commits what there is, hands over rows whose batches are written, and says
-/// that it is done.
-pub(super) struct Committer<'a> {
-    pub(super) shard: ShardId,
-    pub(super) work: &'a Writes,
+/// What writes for a lane. It commits what there is, hands over rows whose batches are written, and says that it is
+/// done.
+pub(super) struct Committer {
+    pub(super) work: Writes,
+    /// Shards of which a batch was not written, so that nothing that comes after it may be, until they have left.
+    broken: BTreeSet<ShardId>,
 }
 
-impl Committer<'_> {
-    /// Commits all batches that are there, up to the first rows. Answers with those and how much it has
-    /// done, or with nothing where it could not.
-    pub(super) fn commit(&self, common: &Common, first: Write) -> Option<(Option<Rows>, usize)> {
-        let mut sealed = Vec::new();
+impl Committer {
+    pub(super) fn new(work: Writes) -> Self {
+        Self { work, broken: BTreeSet::new() }
+    }
+
+    /// Commits all batches that are there, up to the first rows. Answers with those and how much it has done.
+    pub(super) fn commit(&mut self, common: &Common, first: Write) -> (Option<Rows>, usize) {
+        let mut sealed: Vec<Sealed> = Vec::new();
         let mut next = Some(first);
-        let mut rows = None;
+        let (mut rows, mut done) = (None, 0);
         while let Some(write) = next.take() {
+            done += 1;
             match write {
-                Write::Batch(it) => {
-                    sealed.push(it);
-                    next = self.work.from.try_recv().ok();
+                Write::Batches(more) if sealed.is_empty() => sealed = more,
+                Write::Batches(more) => sealed.extend(more),
+                Write::Rows(shard, checkpoint, flushed) => {
+                    rows = Some(Rows::Of { shard, checkpoint, flushed });
                 }
-                Write::Rows(checkpoint, flushed) => {
-                    rows = Some(Rows { shard: self.shard, checkpoint, flushed });
-                }
+                Write::Left(shard) => rows = Some(Rows::Left(shard)),
+            }
+            if rows.is_none() {
+                next = self.work.from.try_recv().ok();
             }
         }
-        let done = sealed.len() + usize::from(rows.is_some());
-        (sealed.is_empty() || commit(common, self.shard, sealed)).then_some((rows, done))
+        if !self.broken.is_empty() {
+            for it in sealed.extract_if(.., |it| self.broken.contains(&it.shard)) {
+                let error = common.refusal(it.shard);
+                it.refuse(&error);
+            }
+        }
+        self.broken.extend(commit(common, sealed));
+        (self.follow(common, rows), done)
+    }
+
+    /// Rows of a shard say nothing that the log does not.
+    fn follow(&mut self, common: &Common, rows: Option<Rows>) -> Option<Rows> {
+        match rows? {
+            Rows::Of { shard, flushed, .. } if self.broken.contains(&shard) => {
+                let error = common.refusal(shard);
+                for it in flushed {
+                    it.send(Err(error.clone()));
+                }
+                None
+            }
+            Rows::Left(shard) => {
+                self.broken.remove(&shard);
+                Some(Rows::Left(shard))
+            }
+            rows @ Rows::Of { .. } => Some(rows),
+        }
     }
 
     pub(super) fn done(&self, done: usize) {
@@ -67,56 +92,158 @@ impl Committer<'_> {
     }
 }
 
-/// Makes batches durable and lets out what waited for that. Says whether it could.
-pub(super) fn commit(common: &Common, shard: ShardId, sealed: Vec<Sealed>) -> bool {
-    let (batches, releases): (Vec<Batch>, Vec<_>) =
-        sealed.into_iter().map(|it| (it.batch, it.releases)).unzip();
-    if !batches.iter().all(Batch::is_empty) {
-        let entries: usize = batches.iter().map(|it| it.entries.len()).sum();
-        let _span = tracing::debug_span!("commit", batches = batches.len(), entries).entered();
-        let began = Instant::now();
-        if let Err(error) = append(common, shard, &batches) {
-            common.give_up(shard, &error.into());
-            return false;
-        }
-        count(&common.counters, &batches, began.elapsed());
-        common.written.notify_waiters();
-    }
-    for (batch, releases) in batches.into_iter().zip(releases) {
-        let mut sealed = Sealed { batch, releases };
-        // Whoever hears that an instance waits may send it something at once, and the shard that finds
-        // receivers must have heard of it before.
-        for mail in sealed.take_mails() {
-            common.queue(mail.to).tell(Input::Mail(mail));
-        }
-        sealed.release(&common.board);
-    }
-    true
+/// The batches of one shard that are written together.
+struct Lot<'a> {
+    shard: ShardId,
+    sealed: &'a mut [Sealed],
+    /// Which of all batches they are.
+    range: Range<usize>,
+    tried: Tried,
 }
 
-/// Appends batches, as soon as that can be done.
-fn append(common: &Common, shard: ShardId, batches: &[Batch]) -> Result<(), StoreError> {
-    let mut failed = 0;
-    loop {
-        failed += 1;
-        let claim = common.claims.get(shard);
-        match common.store.append(&claim, batches) {
-            Err(StoreError::Full { reason }) if common.may_wait() => {
-                common.wait_for_room(&reason, failed);
-            }
-            Err(StoreError::Away { reason }) if common.goes_on() => {
-                common.wait_for_store(&reason, failed);
-            }
-            Err(StoreError::Unknown { reason }) if failed == 1 || common.goes_on() => {
-                if claim_again(common, claim)?.has(batches) {
-                    return Ok(());
+/// What came of trying to write a lot.
+enum Tried {
+    Written,
+    /// Nothing was written, and it is tried again: at once, or when the store has had time to recover.
+    Again(Option<StoreError>),
+    /// It was not written, unless nobody knows.
+    Failed(Error, RequestOutcome),
+}
+
+/// Makes batches durable, of each shard all or nothing, and lets out what waited for that. Answers with the shards that
+/// are lost since theirs were not written.
+pub(super) fn commit(common: &Common, mut sealed: Vec<Sealed>) -> Vec<ShardId> {
+    if !sealed.is_sorted_by_key(|it| it.shard) {
+        // Those of a shard stay in their order.
+        sealed.sort_by_key(|it| it.shard);
+    }
+    let mut batches: Vec<Batch> =
+        sealed.iter_mut().map(|it| std::mem::take(&mut it.batch)).collect();
+    let mut from = 0;
+    let lots = sealed.chunk_by_mut(|one, other| one.shard == other.shard).map(|sealed| {
+        let range = from..from + sealed.len();
+        from = range.end;
+        // What only lets something out waits for nothing.
+        let is_empty = batches[range.clone()].iter().all(Batch::is_empty);
+        let tried = if is_empty { Tried::Written } else { Tried::Again(None) };
+        Lot { shard: sealed[0].shard, sealed, range, tried }
+    });
+    let mut lots: Vec<Lot<'_>> = lots.collect();
+    let mut lost = Vec::new();
+    for tries in 1.. {
+        try_all(common, &mut lots, &batches, tries);
+        let (mut left, mut why) = (Vec::new(), None);
+        for lot in lots {
+            match lot.tried {
+                Tried::Written => lot.let_out(common, &mut batches),
+                Tried::Again(ref error) => {
+                    why = why.or_else(|| error.clone());
+                    left.push(lot);
                 }
+                Tried::Failed(..) => {
+                    lost.push(lot.shard);
+                    lot.fail(common);
+                }
+            }
+        }
+        match why {
+            Some(StoreError::Full { reason }) => common.wait_for_room(&reason, tries),
+            Some(error) => common.wait_for_store(&error.to_string(), tries),
+            None => {}
+        }
+        if left.is_empty() {
+            break;
+        }
+        lots = left;
+    }
+    lost
+}
+
+impl Lot<'_> {
+    /// Lets out what waited for the lot to be durable.
+    fn let_out(self, common: &Common, batches: &mut [Batch]) {
+        for (sealed, batch) in self.sealed.iter_mut().zip(&mut batches[self.range]) {
+            let mut sealed = sealed.take_with(std::mem::take(batch));
+            // Whoever hears that an instance waits may send it something at once, and the shard that finds
+            // receivers must have heard of it before.
+            for mail in sealed.take_mails() {
+                // One that is lost reads its inbox when it comes again.
+                drop(common.queue(mail.to).tell(Input::Mail(mail)));
+            }
+            sealed.release(&common.board);
+        }
+    }
+
+    /// The lot was not written, or nobody knows: its shard is lost.
+    fn fail(self, common: &Common) {
+        let Tried::Failed(error, outcome) = self.tried else { return };
+        common.give_up(self.shard, &error);
+        let told = match outcome {
+            RequestOutcome::NotDone => common.refusal(self.shard),
+            RequestOutcome::Unknown | RequestOutcome::Done => {
+                Error::Unknown { reason: error.to_string() }
+            }
+        };
+        for it in self.sealed {
+            it.take_with(Batch::default()).refuse(&told);
+        }
+    }
+}
+
+/// Tries to write all lots that are not written, all of them at once.
+fn try_all(common: &Common, lots: &mut [Lot<'_>], batches: &[Batch], tries: u32) {
+    let of = |it: &Lot<'_>| &batches[it.range.clone()];
+    let append = |it: &Lot<'_>| Append { claim: common.claims.get(it.shard), batches: of(it) };
+    let is_open = |it: &Lot<'_>| !matches!(it.tried, Tried::Written);
+    let open = lots.iter().filter(|it| is_open(it)).count();
+    if open == 0 {
+        return;
+    }
+    let _span = tracing::debug_span!("commit", shards = open, batches = batches.len()).entered();
+    let began = Instant::now();
+    let answers = match &*lots {
+        [lot] => common.store.append_all(&[append(lot)]),
+        lots => {
+            let all = lots.iter().filter(|it| is_open(it)).map(append);
+            common.store.append_all(&all.collect::<Vec<_>>())
+        }
+    };
+    let took = began.elapsed();
+    let mut written = Written::default();
+    for (lot, answer) in lots.iter_mut().filter(|it| is_open(it)).zip(answers) {
+        lot.tried = tried(common, &append(lot), answer, tries);
+        if let Tried::Written = lot.tried {
+            written.add(of(lot));
+        }
+    }
+    if written.any {
+        written.count(&common.counters, took);
+        common.written.notify_waiters();
+    }
+}
+
+fn tried(
+    common: &Common,
+    append: &Append<'_>,
+    answer: Result<(), StoreError>,
+    tries: u32,
+) -> Tried {
+    match answer {
+        Ok(()) => Tried::Written,
+        Err(error @ StoreError::Full { .. }) if common.may_wait() => Tried::Again(Some(error)),
+        Err(error @ StoreError::Away { .. }) if common.goes_on() => Tried::Again(Some(error)),
+        Err(error @ StoreError::Unknown { .. }) if tries == 1 || common.goes_on() => {
+            match claim_again(common, append.claim) {
+                Ok(claimed) if claimed.has(append.batches) => Tried::Written,
                 // It is not there and never will be, so that it can be written once more.
-                if failed > 1 {
-                    common.wait_for_store(&reason, failed);
-                }
+                Ok(_) => Tried::Again(Some(error).filter(|_| tries > 1)),
+                Err(error) => Tried::Failed(error.into(), RequestOutcome::Unknown),
             }
-            answer => return answer,
+        }
+        Err(error) => {
+            let error = Error::from(error);
+            let outcome = error.outcome();
+            Tried::Failed(error, outcome)
         }
     }
 }
@@ -143,89 +270,31 @@ fn claim_again(common: &Common, claim: Claim) -> Result<Claimed, StoreError> {
     }
 }
 
-fn count(counters: &Counters, batches: &[Batch], took: Duration) {
-    let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-    let entries = batches.iter().map(|it| it.entries.len() as u64).sum();
-    let bytes = batches.iter().flat_map(|it| &it.entries).map(|it| it.body.len() as u64).sum();
-    add(&counters.batches, 1);
-    add(&counters.entries, entries);
-    add(&counters.written, entries);
-    add(&counters.bytes, bytes);
-    raise(&counters.batch_max, entries);
-    add(&counters.append_nanos, nanos);
-    raise(&counters.append_nanos_max, nanos);
+/// How much one commit has written.
+#[derive(Default)]
+struct Written {
+    any: bool,
+    entries: u64,
+    bytes: u64,
 }
 
-/// Brings the views up to date, until there is nothing more.
-/// `upto` is how far the log of each shard was when the counting began.
-pub(in crate::engine) fn store_rows(common: &Common, upto: Vec<Seq>, work: &Receiver<Rows>) {
-    let mut keeper = RowKeeper { upto };
-    for rows in work {
-        keeper.store(common, rows);
-    }
-}
-
-/// What brings the views up to date, of all shards.
-pub(super) struct RowKeeper {
-    /// How far the rows of each shard are.
-    pub(super) upto: Vec<Seq>,
-}
-
-impl RowKeeper {
-    pub(super) fn store(&mut self, common: &Common, rows: Rows) {
-        let Rows { shard, checkpoint, flushed } = rows;
-        let mut outcome = common.views_fault.get().cloned().map_or(Ok(()), Err);
-        if checkpoint.is_some() && outcome.is_err() {
-            common.queue(shard).signal(Signal::Unstored);
-        } else if let Some(checkpoint) = checkpoint {
-            let rows = checkpoint.changes.len();
-            let _span = tracing::debug_span!("checkpoint", %shard, rows).entered();
-            let began = Instant::now();
-            outcome = store_checkpoint(common, shard, &checkpoint);
-            match &outcome {
-                Ok(()) => {
-                    let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    add(&common.counters.checkpoints, 1);
-                    add(&common.counters.rows, checkpoint.changes.len() as u64);
-                    add(&common.counters.checkpoint_nanos, nanos);
-                    let before = &mut self.upto[usize::from(shard.0)];
-                    add(&common.counters.stored, checkpoint.upto.saturating_sub(*before));
-                    *before = checkpoint.upto;
-                    common.queue(shard).signal(Signal::Stored(checkpoint.upto));
-                }
-                Err(error @ Error::Store(StoreError::Full { .. })) => {
-                    tracing::warn!(%error, "rows are not stored any more");
-                    let _: Result<(), Error> = common.views_fault.set(error.clone());
-                    common.queue(shard).signal(Signal::Unstored);
-                }
-                Err(error) => common.give_up(shard, error),
-            }
-        }
-        for it in flushed {
-            it.send(outcome.clone().map(Reply::Flush));
+impl Written {
+    fn add(&mut self, batches: &[Batch]) {
+        self.any = true;
+        for entry in batches.iter().flat_map(|it| &it.entries) {
+            self.entries += 1;
+            self.bytes += entry.body.len() as u64;
         }
     }
-}
 
-/// Stores rows, as soon as there is room for them.
-fn store_checkpoint(common: &Common, shard: ShardId, checkpoint: &Checkpoint) -> Result<(), Error> {
-    let mut failed = 0;
-    loop {
-        failed += 1;
-        let claim = common.claims.get(shard);
-        match checkpoint.store(&*common.store, &claim) {
-            Err(StoreError::Full { reason }) if common.may_wait() => {
-                common.wait_for_room(&reason, failed);
-            }
-            // Rows that are stored twice are what they are.
-            Err(StoreError::Away { reason } | StoreError::Unknown { reason })
-                if common.goes_on() =>
-            {
-                common.wait_for_store(&reason, failed);
-            }
-            // It was claimed again meanwhile, by ourselves.
-            Err(StoreError::Stale { .. }) if common.claims.get(shard) != claim => {}
-            other => return other.map_err(Error::from),
-        }
+    fn count(&self, counters: &Counters, took: Duration) {
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        add(&counters.batches, 1);
+        add(&counters.entries, self.entries);
+        add(&counters.written, self.entries);
+        add(&counters.bytes, self.bytes);
+        raise(&counters.batch_max, self.entries);
+        add(&counters.append_nanos, nanos);
+        raise(&counters.append_nanos_max, nanos);
     }
 }

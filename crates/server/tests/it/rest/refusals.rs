@@ -126,6 +126,10 @@ fn every_error_of_the_engine_has_its_outcome() {
         (Error::InUse { reason: "x".into() }, Outcome::InvalidState),
         (Error::Busy { reason: "x".into() }, Outcome::Overloaded),
         (Error::Closed { reason: "x".into() }, Outcome::Unavailable),
+        (
+            Error::Unavailable { shard: travertine_store::ShardId(1), reason: "x".into() },
+            Outcome::Unavailable,
+        ),
         (Error::Unknown { reason: "x".into() }, Outcome::Unknown),
         (Error::Failed { reason: "inside".into() }, Outcome::Internal),
     ];

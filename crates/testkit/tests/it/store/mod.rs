@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "there are helpers of tests among them")]
 
+mod away;
 mod damage;
 #[cfg(unix)]
 mod files;

@@ -417,7 +417,7 @@ fn compacting_gives_room_back_and_size_tells_it() {
     assert!(store.advice().unwrap().iter().any(|it| it.contains("fsync")));
 }
 
-const MODEL: &str = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+pub(super) const MODEL: &str = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
     targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
     <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
     <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process></definitions>"#;
@@ -428,7 +428,7 @@ fn engine_on(url: &str) -> Engine {
 }
 
 /// The instances that the views have.
-fn listed(engine: &Engine) -> BTreeSet<u64> {
+pub(super) fn listed(engine: &Engine) -> BTreeSet<u64> {
     let mut query = Query {
         table: Table::Instances,
         filters: vec![],
