@@ -21,13 +21,32 @@ impl<'a> Files<'a> {
         found.map_or(Dialect::Native, |(_, dialect)| *dialect)
     }
 
-    /// What a reference written at `from` means: an element of the same file, else of another.
+    /// What a reference written at `from` means: an element of the same file, else of another. Where its
+    /// prefix stands for a namespace of these files, only of files of that namespace.
     pub(crate) fn resolve(&self, from: Node<'a>, reference: &str) -> Option<Node<'a>> {
         let reference = reference.trim();
-        let own = |document: &'a Document| {
-            document.by_id(reference).or_else(|| document.by_id(local_part(reference)))
-        };
-        own(from.document()).or_else(|| self.documents.iter().find_map(|(it, _)| own(it)))
+        self.meant(from, reference)
+            .find_map(|it| it.by_id(reference).or_else(|| it.by_id(local_part(reference))))
+    }
+
+    /// The files in which a reference written at `from` may mean something, nearest first.
+    fn meant(&self, from: Node<'a>, reference: &str) -> impl Iterator<Item = &'a Document> {
+        let namespace = reference.split_once(':').and_then(|(prefix, _)| from.namespace(prefix));
+        let namespace = namespace.filter(|it| self.has_namespace(it));
+        let all = std::iter::once(from.document()).chain(self.documents.iter().map(|(it, _)| *it));
+        all.filter(move |it| namespace.is_none() || it.root().attr("targetNamespace") == namespace)
+    }
+
+    /// Whether what is in any of the files has that namespace.
+    pub(crate) fn has_namespace(&self, namespace: &str) -> bool {
+        self.documents.iter().any(|(it, _)| it.root().attr("targetNamespace") == Some(namespace))
+    }
+
+    /// Whether the prefix of a reference stands for the namespace of what is found by it.
+    pub(crate) fn is_prefix_of(from: Node<'a>, reference: &str, found: Node<'a>) -> bool {
+        reference.split_once(':').is_none_or(|(prefix, _)| {
+            from.namespace(prefix) == found.document().root().attr("targetNamespace")
+        })
     }
 
     /// What a reference written at `from` means, where it is of that kind.
@@ -43,11 +62,9 @@ impl<'a> Files<'a> {
     /// The process or global task that a call activity calls. Other elements may well have the
     /// same id as a process of another file.
     pub(crate) fn callable(&self, call: Node<'a>) -> Option<Node<'a>> {
-        let called = local_part(call.attr("calledElement")?.trim());
-        let own = std::iter::once(call.document());
-        let documents = own.chain(self.documents.iter().map(|(it, _)| *it));
-        documents
-            .filter_map(|it| it.by_id(called))
+        let called = call.attr("calledElement")?.trim();
+        self.meant(call, called)
+            .filter_map(|it| it.by_id(local_part(called)))
             .find(|it| schema::is_a(it.name(), "callableElement"))
     }
 

@@ -129,7 +129,15 @@ fn reference(
     let owner = owner.map(Node::title).unwrap_or_default();
     let prefix = text.split_once(':').map(|(prefix, _)| prefix);
     match files.resolve(node, text) {
-        Some(target) if targets.iter().any(|it| is_a(target.name(), it)) => {}
+        Some(target) if targets.iter().any(|it| is_a(target.name(), it)) => {
+            if !Files::is_prefix_of(node, text, target) {
+                let title = target.title();
+                let message =
+                    format!("{name} of {owner} is '{text}', not {title} of this namespace");
+                let help = "give it the prefix of the namespace that it lies in";
+                sink.add(Severity::Warning, "TV0304", node, place, message, help);
+            }
+        }
         // There an event can have boundary events, like a receive task.
         Some(target)
             if name == "attachedToRef"

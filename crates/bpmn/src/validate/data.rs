@@ -304,36 +304,27 @@ impl<'a> Data<'a, '_> {
             self.sets(event, &direction, Severity::Warning);
         }
         let definitions = super::definitions(event, self.files);
-        let carried: Vec<_> = definitions.iter().filter_map(|it| self.carried(*it)).collect();
-        let carrying = definitions.iter().filter(|it| can_carry(**it)).count();
-        if carried.len() > data.len() {
+        let carried = definitions.iter().filter(|it| self.carried(**it).is_some()).count();
+        // One definition may do without data; more are told apart by the order of their data.
+        let too_few = definitions.len() > 1 && carried > 0 && data.len() < definitions.len();
+        if too_few || data.len() > definitions.len() {
             let message = format!(
-                "{} has {} {kind} for {} definitions that carry data",
+                "{} has {} {kind} for {} definitions",
                 event.title(),
                 data.len(),
-                carried.len()
+                definitions.len()
             );
             // Where an event has no data at all, what it carries becomes variables.
-            let severity = if data.is_empty() { Severity::Warning } else { Severity::Error };
-            self.sink.add(
-                severity,
-                "TV0910",
-                event,
-                event.place(),
-                message,
-                "give each definition one",
-            );
+            let is_short = !data.is_empty() && data.len() < carried;
+            let severity = if is_short { Severity::Error } else { Severity::Warning };
+            let help = "give each definition one, in their order";
+            self.sink.add(severity, "TV0910", event, event.place(), message, help);
+        }
+        if too_few {
             return;
         }
-        if data.len() > carrying {
-            let message = format!(
-                "{} has {} {kind}, but {carrying} definitions that can carry data",
-                event.title(),
-                data.len()
-            );
-            self.sink.warn("TV0910", event, message, "give each definition one, and no more");
-        }
-        for (data, carried) in data.iter().zip(carried) {
+        for (data, definition) in data.iter().zip(&definitions) {
+            let Some(carried) = self.carried(*definition) else { continue };
             let item = self.item_of(*data);
             if same(item, Some(carried)) {
                 continue;
@@ -372,10 +363,6 @@ fn carrier(definition: Node<'_>) -> Option<(&'static str, &'static str)> {
         "escalationEventDefinition" => Some(("escalationRef", "structureRef")),
         _ => None,
     }
-}
-
-fn can_carry(definition: Node<'_>) -> bool {
-    carrier(definition).is_some()
 }
 
 /// Whether two items are the same: one definition, or two of the same structure.

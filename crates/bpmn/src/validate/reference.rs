@@ -85,10 +85,9 @@ fn called<'a>(call: Node<'a>, files: &Files<'a>, sink: &Sink) {
 /// Whether a prefix stands for the file itself, another that is read with it, or one that it imports.
 fn is_imported(node: Node<'_>, prefix: &str, files: &Files<'_>) -> bool {
     let Some(namespace) = node.namespace(prefix) else { return false };
-    let is_read =
-        files.documents.iter().any(|(it, _)| it.root().attr("targetNamespace") == Some(namespace));
     let root = node.document().root();
-    is_read || root.all("import").any(|it| it.attr("namespace").map(str::trim) == Some(namespace))
+    files.has_namespace(namespace)
+        || root.all("import").any(|it| it.attr("namespace").map(str::trim) == Some(namespace))
 }
 
 /// What is named without a foreign prefix is an element of these files.

@@ -318,7 +318,8 @@ const RULES: &[Rule] = &[
     warning(
         DATA,
         &[93],
-        "an event has one data input or output for each definition that carries data",
+        "an event has no more data inputs or outputs than definitions, and one for each of several that \
+         carry data, in their order",
         &["TV0910"],
     ),
     warning(DATA, &[94], "it has the item that the definition carries", &["TV0911"]),

@@ -184,6 +184,68 @@ fn whoever_refers_to_nothing_is_named_and_refused_with_strict() {
     assert!(tried > 100, "{tried}");
 }
 
+/// Files of namespaces of their own, each with the prefix `own` for it, and of what else they declare.
+fn files(all: &[(&str, &str, &str)]) -> Vec<String> {
+    let file = |(namespace, declared, body): &(&str, &str, &str)| {
+        format!(
+            "<definitions xmlns='http://www.omg.org/spec/BPMN/20100524/MODEL' xmlns:own='{namespace}' \
+             {declared} targetNamespace='{namespace}'>{body}</definitions>"
+        )
+    };
+    all.iter().map(file).collect()
+}
+
+fn read_all(files: &[String], strict: bool) -> Report {
+    let names: Vec<_> = (0..files.len()).map(|it| format!("{it}.bpmn")).collect();
+    let all: Vec<_> =
+        names.iter().zip(files).map(|(name, it)| (name.as_str(), it.as_bytes())).collect();
+    read(&all, &Options { strict, ..Options::default() })
+}
+
+/// A process that waits for that message.
+fn waiting(message: &str) -> String {
+    format!(
+        "<process id='p' isExecutable='true'><receiveTask id='n' messageRef='{message}'/></process>"
+    )
+}
+
+#[test]
+fn a_prefix_stands_for_a_namespace() {
+    let declared = "xmlns:other='urn:other'";
+    let local = |prefix: &str| {
+        files(&[("urn:own", declared, &format!("<message id='m'/>{}", waiting(prefix)))])
+    };
+    for kept in ["m", "own:m"] {
+        let report = read_all(&local(kept), true);
+        assert!(!report.is_rejected(), "{kept}: {:?}", report.diagnostics);
+    }
+    // It runs all the same.
+    for broken in ["other:m", "undeclared:m"] {
+        let report = read_all(&local(broken), false);
+        assert!(!report.is_rejected() && report.processes.len() == 1, "{:?}", report.diagnostics);
+        let found = report.diagnostics.iter().find(|it| it.code == "TV0304").expect("a warning");
+        assert_eq!(found.element.as_deref(), Some("n"));
+        assert!(read_all(&local(broken), true).is_rejected());
+    }
+}
+
+#[test]
+fn a_prefix_says_in_which_file_something_lies() {
+    let declared = "xmlns:other='urn:other'";
+    let both = |reference: &str, theirs: &str| {
+        let own = format!("<signal id='m'/><message id='mine'/>{}", waiting(reference));
+        files(&[("urn:own", declared, &own), ("urn:other", "", theirs)])
+    };
+    // What is called the same here is something else.
+    let report = read_all(&both("other:m", "<message id='m'/>"), true);
+    assert!(!report.is_rejected(), "{:?}", report.diagnostics);
+    // What is only here is not there.
+    let found = read_all(&both("other:mine", "<message id='m'/>"), false).diagnostics;
+    assert!(found.iter().any(|it| it.code == "TV0304" && it.severity == Severity::Error));
+    let found = read_all(&both("own:there", "<message id='there'/>"), false).diagnostics;
+    assert!(found.iter().any(|it| it.code == "TV0302" && it.severity == Severity::Error));
+}
+
 #[test]
 fn a_model_that_keeps_all_rules_is_taken_with_strict() {
     let text = around(&format!(
@@ -241,7 +303,7 @@ fn typed(body: &str) -> String {
         "<itemDefinition id='ia' structureRef='A'/><itemDefinition id='ib' structureRef='B'/>\
          <itemDefinition id='ic' structureRef='A'/>\
          <itemDefinition id='list' structureRef='A' isCollection='true'/>\
-         <message id='m' itemRef='ia'/><signal id='s' structureRef='ia'/>\
+         <message id='m' itemRef='ia'/><signal id='s' structureRef='ia'/><signal id='plain'/>\
          <error id='r' errorCode='R' structureRef='ia'/>\
          <escalation id='l' escalationCode='L' structureRef='ia'/>\
          <interface id='face' name='face'><operation id='op' name='op'>\
@@ -1322,7 +1384,14 @@ fn data() -> Vec<Pair> {
                 "<dataInput id='i' {item}/><inputSet><dataInputRefs>i</dataInputRefs></inputSet>"
             )
         };
-        all.push(pair(93, end(""), end(&with(A))));
+        let second = "<dataInput id='j'/><inputSet><dataInputRefs>j</dataInputRefs>";
+        let both = with(A).replace("<inputSet>", second);
+        let other = "<signalEventDefinition signalRef='plain'/>";
+        let several =
+            |inner: &str| end(inner).replace("</endEvent>", &format!("{other}</endEvent>"));
+        all.push(pair(93, several(""), end("")));
+        all.push(pair(93, several(&with(A)), several(&both)));
+        all.push(pair(93, end(&both), end(&with(A))));
         all.push(pair(94, end(&with(B)), end(&with(C))));
         all.push(pair(94, end(&with("")), end(&with(A))));
         let kinds: &[&str] = if catches {
@@ -1349,7 +1418,10 @@ fn data() -> Vec<Pair> {
                     "<dataOutput id='i' {item}/><outputSet><dataOutputRefs>i</dataOutputRefs></outputSet>"
                 )
             };
-            all.push(pair(93, catch(""), catch(&with(A))));
+            let other =
+                "<timerEventDefinition><timeDuration>PT1H</timeDuration></timerEventDefinition>";
+            let several = catch("").replace(&format!("</{kind}>"), &format!("{other}</{kind}>"));
+            all.push(pair(93, several, catch("")));
             let more = with(A).replace(
                 "<outputSet>",
                 "<dataOutput id='j'/><outputSet><dataOutputRefs>j</dataOutputRefs>",
