@@ -55,6 +55,8 @@ pub(crate) struct Node {
     pub(crate) boundary: Vec<NodeId>,
     pub(crate) status: Vec<AttributeId>,
     pub(crate) data: Vec<AttributeId>,
+    /// Those of its status and data attributes that have a formula, in the order in which they are worked out.
+    pub(crate) formulas: Vec<AttributeId>,
     pub(crate) restrictions: Vec<Restriction>,
     pub(crate) operators: Vec<Assignment>,
     pub(crate) choices: Vec<Choice>,
@@ -175,8 +177,17 @@ pub(crate) enum RestrictionAt {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Repeat {
-    Each { sequential: bool, cardinality: Formula, index: Option<Name> },
-    Loop { condition: Option<Formula>, maximum: Option<Formula>, index: Option<Name> },
+    /// Without a cardinality there is a copy for each message or, of what undoes, for each copy that is undone.
+    Each {
+        sequential: bool,
+        cardinality: Option<Formula>,
+        index: Option<Name>,
+    },
+    Loop {
+        condition: Option<Formula>,
+        maximum: Option<Formula>,
+        index: Option<Name>,
+    },
 }
 
 /// A message as a model describes it.
@@ -200,6 +211,11 @@ pub(crate) enum HeaderText {
 pub(crate) struct TableSource {
     pub(crate) file: String,
     pub(crate) header: Vec<String>,
+}
+
+/// The names that a formula reads or asks about.
+pub(crate) fn names_in(formula: &Formula) -> impl Iterator<Item = &Name> {
+    formula.uses().reads.iter().chain(&formula.uses().asks)
 }
 
 impl Model {

@@ -9,7 +9,7 @@ use travertine_lang::bpmnos::{Assignment, Fault, Formula, Surroundings};
 use travertine_value::{Name, Number, Value};
 
 use crate::{
-    model::{AttributeId, AttributeKind, INSTANCE, Kind, Model, NodeId, TIMESTAMP},
+    model::{AttributeId, AttributeKind, INSTANCE, Kind, Model, NodeId, TIMESTAMP, names_in},
     random::Random,
     run::typed,
     tables::Tables,
@@ -71,7 +71,7 @@ impl Scenario {
                     .to_owned(),
             )
         })?;
-        let columns = columns(&cells(header)).map_err(at(first))?;
+        let columns = columns(&texts(header)).map_err(at(first))?;
         let mut reader = Reader {
             model,
             tables,
@@ -81,7 +81,7 @@ impl Scenario {
             known: HashMap::new(),
         };
         for (line, text) in lines {
-            let mut row = cells(text);
+            let mut row = texts(text);
             while row.last().is_some_and(String::is_empty) {
                 row.pop();
             }
@@ -106,8 +106,14 @@ fn columns(header: &[String]) -> Result<[Option<usize>; 6], String> {
     }
 }
 
+/// What stands between two semicolons.
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) is_quoted: bool,
+}
+
 /// The cells of a line, parted by semicolons outside of quotes.
-pub(crate) fn cells(line: &str) -> Vec<String> {
+pub(crate) fn cells(line: &str) -> Vec<Cell> {
     let mut cells = vec![String::new()];
     let mut quoted = false;
     for letter in line.chars() {
@@ -122,11 +128,16 @@ pub(crate) fn cells(line: &str) -> Vec<String> {
     cells.into_iter().map(|it| unquoted(it.trim())).collect()
 }
 
+/// The texts of the cells of a line.
+fn texts(line: &str) -> Vec<String> {
+    cells(line).into_iter().map(|it| it.text).collect()
+}
+
 /// A cell that is quoted as a whole has its quotes doubled inside.
-fn unquoted(cell: &str) -> String {
+fn unquoted(cell: &str) -> Cell {
     match cell.strip_prefix('"').and_then(|it| it.strip_suffix('"')) {
-        Some(inner) => inner.replace("\"\"", "\""),
-        None => cell.to_owned(),
+        Some(inner) => Cell { text: inner.replace("\"\"", "\""), is_quoted: true },
+        None => Cell { text: cell.to_owned(), is_quoted: false },
     }
 }
 
@@ -159,10 +170,14 @@ impl Reader<'_> {
         }
         let position = self.instance(&instance, &node)?;
         let node = self.node(position, &node)?;
+        if !initialization.is_empty() {
+            self.value(position, node, &initialization)?;
+        }
         let mut random =
             Random::new(self.seed, &[&instance, &self.model.nodes[node].id, "DISCLOSURE"]);
         if !disclosure.is_empty() {
             let formula = Formula::parse(&disclosure).map_err(|it| it.message)?;
+            self.are_known(names_in(&formula), node)?;
             let value = formula.value(&mut self.known_of(Some(position), node, &mut random));
             let value = value.map_err(|it| it.0)?;
             let Some(time) = value.as_number() else {
@@ -171,9 +186,6 @@ impl Reader<'_> {
             let disclosed = &mut self.scenario.instances[position].disclosed;
             let known = disclosed.entry(node).or_insert(time);
             *known = (*known).max(time);
-        }
-        if !initialization.is_empty() {
-            self.value(position, node, &initialization)?;
         }
         let given = |text: &str| -> Result<Vec<Assignment>, String> {
             if text.is_empty() { Ok(Vec::new()) } else { self.assignments(node, text) }
@@ -248,12 +260,17 @@ impl Reader<'_> {
             return Err(format!("there is no global attribute '{}'", assignment.target));
         };
         self.may_be_given(id)?;
+        let mut read = assignment.formula.iter().flat_map(names_in);
+        if let Some(name) = read.find(|it| !self.model.globals.contains_key(*it)) {
+            return Err(format!("there is no global attribute '{name}'"));
+        }
         let mut random = Random::new(self.seed, &["", "", text]);
         let value = assignment.value(&mut Constant {
             model: self.model,
             tables: self.tables,
             random: &mut random,
             names: &self.model.globals,
+            instance: None,
             values: [Some(&self.scenario.globals), None],
         });
         let value = typed(&self.model.attributes[id], value.map_err(|it| it.0)?)?;
@@ -280,6 +297,7 @@ impl Reader<'_> {
         if id == INSTANCE {
             return Err("the first column names the instance".to_owned());
         }
+        self.are_known(assignment.formula.iter().flat_map(names_in), node)?;
         let instance = Name::clone(&self.scenario.instances[position].id);
         let mut random = Random::new(self.seed, &[&instance, &at.id, text]);
         let value = assignment.value(&mut self.known_of(Some(position), node, &mut random));
@@ -306,15 +324,8 @@ impl Reader<'_> {
         let all = Assignment::parse_all(text).map_err(|it| format!("`{text}`: {}", it.message))?;
         let names = &self.model.nodes[node].names;
         for it in &all {
-            let uses = it.formula.iter().flat_map(|it| &it.uses().reads);
-            for name in uses.chain([&it.target]) {
-                if !names.contains_key(name) {
-                    return Err(format!(
-                        "there is no attribute '{name}' at {}",
-                        self.model.nodes[node].id
-                    ));
-                }
-            }
+            let read = it.formula.iter().flat_map(names_in);
+            self.are_known(read.chain([&it.target]), node)?;
             match names.get(&it.target) {
                 Some(&INSTANCE) => return Err("the instance cannot be changed".to_owned()),
                 Some(id) if self.model.attributes[*id].kind != AttributeKind::Status => {
@@ -326,6 +337,19 @@ impl Reader<'_> {
         Ok(all)
     }
 
+    /// Whether all names mean something at a node.
+    fn are_known<'n>(
+        &self,
+        mut names: impl Iterator<Item = &'n Name>,
+        node: NodeId,
+    ) -> Result<(), String> {
+        let node = &self.model.nodes[node];
+        match names.find(|it| !node.names.contains_key(*it)) {
+            Some(name) => Err(format!("there is no attribute '{name}' at {}", node.id)),
+            None => Ok(()),
+        }
+    }
+
     /// What rows before have said.
     fn known_of<'s>(
         &'s self,
@@ -333,13 +357,14 @@ impl Reader<'_> {
         node: NodeId,
         random: &'s mut Random,
     ) -> Constant<'s> {
-        let own = position.map(|it| &self.scenario.instances[it].values);
+        let own = position.map(|it| &self.scenario.instances[it]);
         Constant {
             model: self.model,
             tables: self.tables,
             random,
             names: &self.model.nodes[node].names,
-            values: [Some(&self.scenario.globals), own],
+            instance: own.map(|it| &it.id),
+            values: [Some(&self.scenario.globals), own.map(|it| &it.values)],
         }
     }
 }
@@ -350,12 +375,16 @@ struct Constant<'a> {
     tables: &'a Tables,
     random: &'a mut Random,
     names: &'a BTreeMap<Name, AttributeId>,
+    instance: Option<&'a Name>,
     values: [Option<&'a BTreeMap<AttributeId, Value>>; 2],
 }
 
 impl Surroundings for Constant<'_> {
     fn read(&mut self, name: &str) -> Value {
         let Some(id) = self.names.get(name) else { return Value::Null };
+        if let (&INSTANCE, Some(instance)) = (id, self.instance) {
+            return Value::String(Name::clone(instance));
+        }
         let mut all = self.values.iter().flatten();
         all.find_map(|it| it.get(id)).cloned().unwrap_or_default()
     }

@@ -5,7 +5,10 @@ use std::{collections::HashMap, fmt};
 use travertine_lang::bpmnos::Fault;
 use travertine_value::{Name, Number, Value};
 
-use crate::{model::Model, scenario::cells};
+use crate::{
+    model::Model,
+    scenario::{Cell, cells},
+};
 
 /// The tables of a model.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +48,7 @@ impl Tables {
             let content = text(&source.file).map_err(failed)?;
             let mut lines = content.lines().enumerate().filter(|(_, it)| !it.trim().is_empty());
             let header = lines.next().map(|(_, line)| cells(line)).unwrap_or_default();
+            let header: Vec<String> = header.into_iter().map(|it| it.text).collect();
             if header != source.header {
                 let (is, wants) = (header.join("; "), source.header.join("; "));
                 return Err(failed(format!(
@@ -83,21 +87,25 @@ impl Tables {
     }
 }
 
+/// A text that is a number finds the same as the number, for a file does not always tell them apart.
 fn key(value: &Value) -> Key {
     match value {
         Value::Number(number) => Key::Number(*number),
         Value::Bool(holds) => Key::Number(i64::from(*holds).into()),
-        Value::String(text) => Key::Text(text.to_string()),
+        Value::String(text) => {
+            text.parse().map_or_else(|_| Key::Text(text.to_string()), Key::Number)
+        }
         other => Key::Text(other.to_json()),
     }
 }
 
-/// A cell is a number, a truth value, or a text.
-fn cell(text: &str) -> Value {
-    match text {
+/// A cell is a number, a truth value, or a text, as which it may be quoted.
+fn cell(cell: &Cell) -> Value {
+    match cell.text.as_str() {
+        text if cell.is_quoted => text.into(),
         "true" => 1.into(),
         "false" => 0.into(),
-        _ => match text.parse::<Number>() {
+        text => match text.parse::<Number>() {
             Ok(number) => number.into(),
             Err(_) => text.into(),
         },

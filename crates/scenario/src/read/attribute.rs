@@ -63,7 +63,7 @@ impl Attributes {
             };
             let fixed = match (it.id(), kind) {
                 (Some("Timestamp"), AttributeKind::Status) => Some(TIMESTAMP),
-                // Wherever it is declared, it is the same for all tokens.
+                // Wherever it is declared, it names the instance that a token belongs to.
                 (Some("Instance"), _) => Some(INSTANCE),
                 (Some("Objective"), AttributeKind::Global) => Some(OBJECTIVE),
                 _ => None,

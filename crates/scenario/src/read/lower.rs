@@ -1,7 +1,7 @@
 //! The tree of a file becomes nodes, flows and attributes.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::Arc,
 };
 
@@ -18,8 +18,9 @@ use super::{
     event, extensions, is_decision, listed,
 };
 use crate::model::{
-    AttributeKind, Flow, INSTANCE, Kind, Model, Names, Node, NodeId, OBJECTIVE, Repeat,
-    Restriction, RestrictionAt, Start, TIMESTAMP, TableSource, Throw, Trigger,
+    AttributeId, AttributeKind, Flow, HeaderText, INSTANCE, Kind, Model, Names, Node, NodeId,
+    OBJECTIVE, Repeat, Restriction, RestrictionAt, Start, TIMESTAMP, TableSource, Throw, Trigger,
+    names_in,
 };
 
 /// Reads the whole of a file.
@@ -168,6 +169,7 @@ impl<'a> Reader<'a> {
         declared.extend(data);
         let names = attribute::within(&around, &declared, process, self.sink);
         self.declared(process, &names);
+        self.model.nodes[id].formulas = self.worked_out(id, &names);
         self.model.nodes[id].names = names;
         self.inside(process, id);
         self.said(process, id);
@@ -183,6 +185,28 @@ impl<'a> Reader<'a> {
         }
         self.model.nodes[owner].data = declared.iter().map(|(_, it)| *it).collect();
         declared
+    }
+
+    /// The attributes of a node that have a formula, as they are worked out: data before status, each in the order
+    /// of declaration; but the status that a formula of data reads comes before it.
+    fn worked_out(&self, node: NodeId, names: &Names) -> Vec<AttributeId> {
+        let formula =
+            |it: &AttributeId| self.attributes.all[*it].formula.as_ref()?.formula.as_ref();
+        let having = |all: &[AttributeId]| -> VecDeque<AttributeId> {
+            all.iter().copied().filter(|it| self.attributes.all[*it].formula.is_some()).collect()
+        };
+        let mut status = having(&self.model.nodes[node].status);
+        let mut order = Vec::new();
+        for it in having(&self.model.nodes[node].data) {
+            let read = formula(&it).into_iter().flat_map(names_in);
+            let read: Vec<&AttributeId> = read.filter_map(|it| names.get(it)).collect();
+            while status.iter().any(|it| read.contains(&it)) {
+                order.extend(status.pop_front());
+            }
+            order.push(it);
+        }
+        order.extend(status);
+        order
     }
 
     fn add(
@@ -232,6 +256,7 @@ impl<'a> Reader<'a> {
             boundary: Vec::new(),
             status,
             data: Vec::new(),
+            formulas: Vec::new(),
             restrictions: Vec::new(),
             operators: Vec::new(),
             choices: Vec::new(),
@@ -313,6 +338,7 @@ impl<'a> Reader<'a> {
         }
         let names = attribute::within(&around, &declared, element, self.sink);
         self.declared(element, &names);
+        self.model.nodes[id].formulas = self.worked_out(id, &names);
         self.model.nodes[id].names = names;
         if scope {
             self.inside(element, id);
@@ -386,6 +412,14 @@ impl<'a> Reader<'a> {
         };
         let names = Arc::clone(&self.model.nodes[parent].names);
         let gatekeepers = listed(flow, "restrictions", "restriction");
+        if let (Kind::Parallel | Kind::EventBased, Some(it)) =
+            (&self.model.nodes[from].kind, gatekeepers.first())
+        {
+            let message =
+                format!("{} of a gateway that takes all its flows is restricted", flow.title());
+            let help = "only an exclusive gateway chooses; put one behind it";
+            self.sink.error("TV0741", *it, message, help);
+        }
         let gatekeepers =
             gatekeepers.into_iter().filter_map(|it| self.formula(it, "expression", &names));
         let gatekeepers = gatekeepers.collect();
@@ -401,9 +435,15 @@ impl<'a> Reader<'a> {
         let Some(id) = self.known.get(&element.position()).copied() else { return };
         let name = local_part(name);
         let flow = scope.all("sequenceFlow").find(|it| it.id() == Some(name));
-        let flow = flow.and_then(|it| self.flows.get(&it.position()).copied());
-        if let Some(flow) = flow.filter(|it| self.model.nodes[id].outgoing.contains(it)) {
+        let flow = flow.and_then(|it| Some((it, self.flows.get(&it.position()).copied()?)));
+        if let Some((at, flow)) = flow.filter(|(_, it)| self.model.nodes[id].outgoing.contains(it))
+        {
             self.model.nodes[id].default = Some(flow);
+            if let Some(it) = listed(at, "restrictions", "restriction").first() {
+                let message =
+                    format!("the restrictions of {}, a default flow, have no effect", at.title());
+                self.sink.warn("TV0747", *it, message, "it is taken where no other opens");
+            }
             return;
         }
         let message = format!("the default flow of {} is none of its flows", element.title());
@@ -470,10 +510,12 @@ impl<'a> Reader<'a> {
             }
         }
         self.check_compensation(scope);
+        self.check_repeated(scope);
         let handler = matches!(self.model.nodes[scope].kind, Kind::EventSubProcess { .. });
         if handler {
             if let ([start], []) = (&typed[..], &plain[..]) {
                 self.model.nodes[scope].kind = Kind::EventSubProcess { start: *start };
+                self.check_awaited(*start, scope);
                 // The content of its event is for attributes of the event sub-process.
                 return;
             }
@@ -508,6 +550,87 @@ impl<'a> Reader<'a> {
             let help = "take the name of an activity beside it, or none to undo all of them";
             self.sink.warn("TV0746", at, message, help);
         }
+    }
+
+    /// Whether it is said how often things are done, and those undone that are done in copies.
+    fn check_repeated(&mut self, scope: NodeId) {
+        for id in scope + 1..self.model.nodes.len() {
+            let node = &self.model.nodes[id];
+            if node.parent != Some(scope) {
+                continue;
+            }
+            let Some(at) = self.document.by_id(&node.id) else { continue };
+            match (&node.repeat, node.for_compensation) {
+                (Some(Repeat::Each { cardinality: None, .. }), false)
+                    if listed(at, "messages", "message").is_empty() =>
+                {
+                    let message = format!("{} says no number of copies", at.title());
+                    let help = "add a bpmnos:loopCharacteristics with a parameter cardinality";
+                    self.sink.error("TV0744", at, message, help);
+                }
+                (Some(Repeat::Each { cardinality: Some(_), .. }), true) => {
+                    let message =
+                        format!("the parameter cardinality of {} means nothing here", at.title());
+                    let help = "what undoes copies is done once for each of them";
+                    self.sink.error("TV0741", at, message, help);
+                }
+                (Some(Repeat::Each { .. }), true) if node.messages.len() > 1 => {
+                    let message = format!("{} has several messages", at.title());
+                    self.sink.error("TV0741", at, message, "what undoes has one for all copies");
+                }
+                (Some(Repeat::Loop { .. }), true) => {
+                    let message = format!("{} undoes something, and is a loop", at.title());
+                    let help = "put the loop into a sub-process that undoes";
+                    self.sink.error("TV0745", at, message, help);
+                }
+                _ => {}
+            }
+            let Some(Kind::Boundary { leads_to: Some(by), .. }) =
+                node.undone_by.map(|it| &self.model.nodes[it].kind)
+            else {
+                continue;
+            };
+            let is_each = |it: &Node| matches!(it.repeat, Some(Repeat::Each { .. }));
+            let by = &self.model.nodes[*by];
+            let Some(it) = self.document.by_id(&by.id) else { continue };
+            if is_each(node) && !is_each(by) {
+                let message = format!(
+                    "{} is done in copies, which {} alone cannot undo: the run will fail",
+                    at.title(),
+                    it.title()
+                );
+                let help = "mark what undoes as multi-instance, without a number of copies";
+                self.sink.warn("TV0746", it, message, help);
+            } else if is_each(by) && !is_each(node) {
+                let message = format!("{} undoes copies, and {} has none", it.title(), at.title());
+                let help = "leave the marker away, or put it into a sub-process that undoes";
+                self.sink.error("TV0746", it, message, help);
+            }
+        }
+    }
+
+    /// Whether all that a start event of an event sub-process needs is known before it has happened.
+    fn check_awaited(&mut self, start: NodeId, handler: NodeId) {
+        let node = &self.model.nodes[start];
+        let Some(at) = self.document.by_id(&node.id) else { return };
+        let mut formulas: Vec<&Formula> = node.restrictions.iter().map(|it| &it.formula).collect();
+        if let Some(Trigger::Timer(Some(formula))) = node.trigger() {
+            formulas.push(formula);
+        }
+        let headers =
+            node.messages.iter().flat_map(|it| &it.header).filter_map(|(_, it)| match it {
+                HeaderText::Attribute(name) => Some(name),
+                HeaderText::Any | HeaderText::Text(_) => None,
+            });
+        let mut read = formulas.into_iter().flat_map(names_in).chain(headers);
+        let is_late = |it: &&Name| {
+            let id = node.names.get(*it);
+            id.is_some_and(|it| self.model.nodes[handler].formulas.contains(it))
+        };
+        let Some(late) = read.find(is_late).cloned() else { return };
+        let message =
+            format!("{} reads '{late}', which is worked out when it has happened", at.title());
+        self.sink.error("TV0743", at, message, "write the formula there");
     }
 
     /// Restrictions, operators and choices.
@@ -617,13 +740,10 @@ impl<'a> Reader<'a> {
         });
         if let Some(each) = each {
             let sequential = each.attr("isSequential") == Some("true");
-            let Some(cardinality) = parameter("cardinality") else {
-                let message = format!("{} says no number of copies", element.title());
-                let help = "add a bpmnos:loopCharacteristics with a parameter cardinality";
-                self.sink.error("TV0744", element, message, help);
-                return None;
+            let cardinality = match parameter("cardinality") {
+                Some(it) => Some(self.formula(it, "value", &names)?),
+                None => None,
             };
-            let cardinality = self.formula(cardinality, "value", &names)?;
             return Some(Repeat::Each { sequential, cardinality, index });
         }
         if round.is_none() {

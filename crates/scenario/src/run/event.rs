@@ -6,9 +6,11 @@ use travertine_value::{Name, Number, Value};
 
 use super::{
     Cue, Done, Failed, Simulation,
-    state::{Role, ScopeId, ScopeKind, State, TokenId},
+    state::{Role, ScopeId, ScopeKind, State, Status, TokenId},
 };
-use crate::model::{AttributeKind, Kind, NodeId, OBJECTIVE, RestrictionAt, Start, Trigger};
+use crate::model::{
+    AttributeKind, Kind, NodeId, OBJECTIVE, RestrictionAt, Start, TIMESTAMP, Trigger,
+};
 
 impl Simulation {
     /// A token is at work at an event: it waits.
@@ -189,17 +191,26 @@ impl Simulation {
             return Ok(());
         }
         for event in boundary {
-            self.place_guard(*event, host, false)?;
+            let parent = model.nodes[*event].parent.expect("an event is in a scope");
+            let status = self.trimmed(&self.token(host).status, parent);
+            self.place_guard(*event, host, Arc::new(status), false)?;
         }
         Ok(())
     }
 
-    fn place_guard(&mut self, event: NodeId, host: TokenId, again: bool) -> Done {
-        let at = self.token(host).clone();
-        let parent = self.model.nodes[event].parent.expect("an event is in a scope");
-        let status = Arc::new(self.trimmed(&at.status, parent));
-        let guard = self.make(event, at.scope, at.instance, at.label, status, Role::Guard(host));
+    fn place_guard(
+        &mut self,
+        event: NodeId,
+        host: TokenId,
+        status: Arc<Status>,
+        again: bool,
+    ) -> Done {
+        let at = self.token(host);
+        let (scope, instance, label) = (at.scope, at.instance, Name::clone(&at.label));
+        let role = Role::Guard(host);
+        let guard = self.make(event, scope, instance, label, Arc::clone(&status), role);
         self.token_mut(guard).must_fall = again;
+        self.token_mut(guard).placed_with = Some(status);
         self.token_mut(host).guards.push(guard);
         self.mark(guard, State::Entered)?;
         self.await_event(guard)
@@ -221,8 +232,11 @@ impl Simulation {
         self.token_mut(host).guards.retain(|it| *it != guard);
         if interrupting {
             self.withdraw(host)?;
-        } else if self.recurs(node) {
-            self.place_guard(node, host, true)?;
+        } else if self.recurs(node)
+            && let Some(status) = self.token_mut(guard).placed_with.take()
+        {
+            // What the host does meanwhile, which may be ahead of the clock, is its own.
+            self.place_guard(node, host, status, true)?;
         }
         self.leave(guard)
     }
@@ -261,20 +275,30 @@ impl Simulation {
         self.await_event(token)
     }
 
-    /// Attributes of an event sub-process, which its start event begins with.
+    /// What is given of the attributes of an event sub-process, with which its start event begins.
     pub(super) fn own_of_handler(
         &mut self,
         token: TokenId,
         handler: NodeId,
         inner: ScopeId,
     ) -> Done {
-        let start = self.token(token).node;
-        self.token_mut(token).node = handler;
-        self.add_own(token);
-        self.declare(token, inner)?;
-        self.work_out(token)?;
+        self.as_handler(token, handler, |run| {
+            run.add_own(token);
+            run.declare(token, inner)
+        })
+    }
+
+    /// Does something as if the token at the start event of an event sub-process stood at that itself.
+    fn as_handler<T>(
+        &mut self,
+        token: TokenId,
+        handler: NodeId,
+        what: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let start = std::mem::replace(&mut self.token_mut(token).node, handler);
+        let done = what(self);
         self.token_mut(token).node = start;
-        Ok(())
+        done
     }
 
     fn fire_handler(&mut self, token: TokenId) -> Done {
@@ -283,7 +307,7 @@ impl Simulation {
         let around = self.scopes[&inner].parent.expect("a handler is in a scope");
         let start = self.token(token).node;
         let again = !matches!(self.scopes[&inner].kind, ScopeKind::Handler { interrupting: true });
-        self.operate_handler(token, handler)?;
+        self.enter_handler(token, handler)?;
         self.mark(token, State::Completed)?;
         self.token_mut(token).role = Role::Flow;
         self.scope_mut(inner).live.insert(token);
@@ -312,19 +336,15 @@ impl Simulation {
         handler: NodeId,
         at: RestrictionAt,
     ) -> Result<bool, Failed> {
-        let node = std::mem::replace(&mut self.token_mut(token).node, handler);
-        let holds = self.restrictions_hold(token, at);
-        self.token_mut(token).node = node;
-        holds
+        self.as_handler(token, handler, |run| run.restrictions_hold(token, at))
     }
 
-    /// The operators of an event sub-process.
-    pub(super) fn operate_handler(&mut self, token: TokenId, handler: NodeId) -> Done {
-        let start = self.token(token).node;
-        self.token_mut(token).node = handler;
-        let operated = self.operate(token);
-        self.token_mut(token).node = start;
-        operated
+    /// An event sub-process is triggered: its attributes are worked out, then its operators are applied.
+    pub(super) fn enter_handler(&mut self, token: TokenId, handler: NodeId) -> Done {
+        self.as_handler(token, handler, |run| {
+            run.work_out(token)?;
+            run.operate(token)
+        })
     }
 
     /// An escalation looks for who handles it: event sub-process, boundary, then the scope around.
@@ -353,7 +373,7 @@ impl Simulation {
     }
 
     /// A token takes over a status, as far as it means something where it is.
-    pub(super) fn hand_status(&mut self, token: TokenId, status: &super::state::Status) {
+    pub(super) fn hand_status(&mut self, token: TokenId, status: &Status) {
         let at = self.token(token);
         let mut taken = self.trimmed(status, at.node);
         for (id, value) in &*at.status {
@@ -361,6 +381,10 @@ impl Simulation {
             if !taken.contains_key(id) && self.node_has(at.node, *id) {
                 taken.insert(*id, value.clone());
             }
+        }
+        // Who has failed at work was perhaps ahead of the clock.
+        if taken.get(&TIMESTAMP).and_then(Value::as_number) > Some(self.now) {
+            taken.insert(TIMESTAMP, self.now.into());
         }
         self.token_mut(token).status = Arc::new(taken);
     }

@@ -6,10 +6,12 @@ use travertine_lang::bpmnos::Formula;
 use travertine_value::{Name, Number, Value};
 
 use super::{
-    DecisionKind, Done, Failed, Outcome, Simulation,
+    Cue, DecisionKind, Done, Failed, Outcome, Simulation,
     state::{Copies, Merged, Performer, Role, Scope, ScopeId, ScopeKind, State, Status, TokenId},
 };
-use crate::model::{Kind, NodeId, Repeat, Restriction, RestrictionAt, Start, TIMESTAMP, Trigger};
+use crate::model::{
+    Kind, NodeId, Repeat, Restriction, RestrictionAt, Start, TIMESTAMP, Trigger, names_in,
+};
 
 /// More copies are not made of one activity.
 const COPIES_MAX: i64 = 100_000;
@@ -18,13 +20,27 @@ impl Simulation {
     /// A token has come to an activity.
     pub(super) fn arrive_at_activity(&mut self, token: TokenId, state: State) -> Done {
         self.mark(token, state)?;
-        if let Some(Repeat::Each { .. }) = self.node_of(token).repeat
-            && self.token(token).role == Role::Flow
-        {
+        // Its own attributes, which may say the number of copies, may not be known yet.
+        if self.makes_copies(token) && !self.counts_by_own(token) {
             return self.copy(token);
         }
         self.await_ready(token);
         Ok(())
+    }
+
+    /// Whether copies of the token do the work.
+    fn makes_copies(&self, token: TokenId) -> bool {
+        matches!(self.node_of(token).repeat, Some(Repeat::Each { .. }))
+            && self.token(token).role == Role::Flow
+    }
+
+    fn counts_by_own(&self, token: TokenId) -> bool {
+        let node = self.node_of(token);
+        let Some(Repeat::Each { cardinality: Some(cardinality), .. }) = &node.repeat else {
+            return false;
+        };
+        let mut read = names_in(cardinality).filter_map(|it| node.names.get(it));
+        read.any(|it| node.status.contains(it))
     }
 
     /// It becomes ready when all that concerns it is disclosed.
@@ -52,15 +68,17 @@ impl Simulation {
         else {
             return Ok(());
         };
-        let count = self.value_of(main, cardinality)?;
-        let count = count.as_number().and_then(Number::to_i64);
-        let Some(count) = count.filter(|it| (1..=COPIES_MAX).contains(it)) else {
-            let message = format!(
-                "`{}` is no number of copies: it must be whole, and from 1 to {COPIES_MAX}",
-                cardinality.source()
-            );
-            return Err(self.failed(main, &message));
+        let messages = i64::try_from(model.nodes[node].messages.len()).unwrap_or(i64::MAX);
+        let count = match cardinality {
+            Some(cardinality) => self.number_of_copies(main, cardinality)?,
+            None => messages,
         };
+        // One message is that of all copies.
+        if messages > 1 && messages != count {
+            let message =
+                format!("there are {messages} messages, and the number of copies is {count}");
+            return Err(self.failed(main, &message));
+        }
         self.mark(main, State::Waiting)?;
         let at = self.token(main).clone();
         let base = format!("{}^{}#", at.label, model.nodes[node].id);
@@ -92,6 +110,23 @@ impl Simulation {
         Ok(())
     }
 
+    /// What the cardinality is. Attributes of the activity itself can be read, but only its copies carry them.
+    fn number_of_copies(&mut self, main: TokenId, cardinality: &Formula) -> Result<i64, Failed> {
+        let before = Arc::clone(&self.token(main).status);
+        self.add_own(main);
+        self.work_out_status(main)?;
+        let count = self.value_of(main, cardinality)?;
+        self.token_mut(main).status = before;
+        let count = count.as_number().and_then(Number::to_i64);
+        count.filter(|it| (1..=COPIES_MAX).contains(it)).ok_or_else(|| {
+            let message = format!(
+                "`{}` is no number of copies: it must be whole, and from 1 to {COPIES_MAX}",
+                cardinality.source()
+            );
+            self.failed(main, &message)
+        })
+    }
+
     /// The next copy may begin, where one comes after the other.
     fn next_copy(&mut self, main: TokenId) {
         let copies = self.token_mut(main).copies.as_mut();
@@ -100,7 +135,7 @@ impl Simulation {
         }
     }
 
-    fn set_index(&mut self, token: TokenId, index: Option<&Name>, number: i64) {
+    pub(super) fn set_index(&mut self, token: TokenId, index: Option<&Name>, number: i64) {
         if let Some(id) = index.and_then(|it| self.named(token, it)) {
             self.put(token, id, number.into());
         }
@@ -108,6 +143,9 @@ impl Simulation {
 
     /// All that the token needs is known.
     pub(super) fn become_ready(&mut self, token: TokenId) -> Done {
+        if self.makes_copies(token) {
+            return self.copy(token);
+        }
         self.add_own(token);
         let scenario = Arc::clone(&self.scenario);
         let at = self.token(token);
@@ -248,6 +286,7 @@ impl Simulation {
             undo: Vec::new(),
             performer: Performer::default(),
             armings: BTreeMap::new(),
+            beginning: false,
             failing: false,
             kept: false,
         };
@@ -261,6 +300,7 @@ impl Simulation {
         let at = self.token(host).clone();
         let scope = at.inner.expect("a scope was opened on entry");
         let mut armed = false;
+        self.scope_mut(scope).beginning = true;
         for start in &model.nodes[at.node].starts {
             let status = Arc::clone(&at.status);
             let label = Name::clone(&at.label);
@@ -286,6 +326,7 @@ impl Simulation {
         if !armed && !self.scopes[&scope].failing {
             self.arm_handlers(scope)?;
         }
+        self.scope_mut(scope).beginning = false;
         self.settle(scope)
     }
 
@@ -379,7 +420,13 @@ impl Simulation {
     /// Everything in a scope may have ended.
     pub(super) fn settle(&mut self, id: ScopeId) -> Done {
         let Some(scope) = self.scopes.get(&id) else { return Ok(()) };
-        if !scope.live.is_empty() || scope.failing {
+        if !scope.live.is_empty() || scope.beginning || scope.failing {
+            return Ok(());
+        }
+        // A handler whose event has happened is as good as at work.
+        let happened =
+            |(token, cue): &(TokenId, Cue)| matches!(cue, Cue::Fire) && scope.armed.contains(token);
+        if self.agenda.iter().any(happened) {
             return Ok(());
         }
         for token in std::mem::take(&mut self.scope_mut(id).armed) {
@@ -391,8 +438,13 @@ impl Simulation {
         }
         let merged = scope.merged.status();
         let (host, node, kind, parent) = (scope.host, scope.node, scope.kind, scope.parent);
-        if kind != ScopeKind::Plain && !self.handler_ends_well(id, merged.as_ref())? {
-            return Ok(());
+        if kind != ScopeKind::Plain {
+            if !self.handler_ends_well(id, merged.as_ref())? {
+                return Ok(());
+            }
+            if let Some(status) = &merged {
+                self.count_status(host, node, status)?;
+            }
         }
         match kind {
             ScopeKind::Plain => {

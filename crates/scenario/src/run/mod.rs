@@ -295,7 +295,9 @@ impl Simulation {
     fn set_globals(&mut self) -> Done {
         let failed = |message: String| Failed { instance: None, node: None, message };
         let model = Arc::clone(&self.model);
-        for id in model.globals.values() {
+        // In the order of declaration, not of names.
+        let all: BTreeSet<AttributeId> = model.globals.values().copied().collect();
+        for id in &all {
             if let Some(formula) = &model.attributes[*id].formula {
                 let mut around = value::Globals { run: self };
                 let value = formula.value(&mut around).map_err(|it| failed(it.0))?;
@@ -452,6 +454,7 @@ impl Simulation {
             header: BTreeMap::new(),
             number: 1,
             copies: None,
+            placed_with: None,
             must_fall: false,
             outcome: None,
             remembered: false,
@@ -592,6 +595,12 @@ impl Simulation {
         all
     }
 
+    /// Whether other copies come before a copy.
+    fn waits_for_turn(&self, id: TokenId, token: &Token) -> bool {
+        let Role::Copy(main) = token.role else { return false };
+        self.token(main).copies.as_ref().is_some_and(|it| it.next.contains(&id))
+    }
+
     fn waits_for(
         &self,
         id: TokenId,
@@ -611,6 +620,7 @@ impl Simulation {
             return Some((asked.name(), None, None));
         }
         match (token.state, &node.kind) {
+            (State::Created, _) if self.waits_for_turn(id, token) => Some(("tokens", None, None)),
             (State::Arrived | State::Created, _) => Some(("disclosure", None, due(&self.ready))),
             (State::Waiting, Kind::Parallel) => Some(("tokens", None, None)),
             (State::Busy, Kind::Task) => Some(("time", None, due(&self.busy))),

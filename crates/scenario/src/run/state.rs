@@ -104,6 +104,8 @@ pub(super) struct Token {
     /// Which round or copy it is, from 1.
     pub(super) number: usize,
     pub(super) copies: Option<Copies>,
+    /// What it was placed with at its boundary event, and the next one will be.
+    pub(super) placed_with: Option<Arc<Status>>,
     /// Its condition must have been false before it fires.
     pub(super) must_fall: bool,
     /// What it will carry when its work is done, where the scenario says more of that.
@@ -161,6 +163,8 @@ pub(super) struct Scope {
     pub(super) performer: Performer,
     /// How many times each event sub-process was armed.
     pub(super) armings: BTreeMap<NodeId, usize>,
+    /// Not all that begins in it by itself has begun.
+    pub(super) beginning: bool,
     /// Nothing in it goes on any more but what undoes.
     pub(super) failing: bool,
     /// It has ended, and what was done in it can be undone.

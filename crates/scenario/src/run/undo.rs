@@ -8,7 +8,7 @@ use super::{
     Done, Simulation,
     state::{Role, ScopeId, ScopeKind, State, Then, TokenId, Undo, UndoBy, Undoing, UndoneBy},
 };
-use crate::model::{Kind, RestrictionAt};
+use crate::model::{Kind, NodeId, Repeat, RestrictionAt};
 
 impl Simulation {
     /// An activity is completed: what undoes it can from now on.
@@ -32,8 +32,14 @@ impl Simulation {
                     self.scope_mut(inner).kept = true;
                     UndoBy::Handler(memory, inner)
                 } else {
+                    if matches!(at.role, Role::Copy(_)) {
+                        self.undoes_copies(token, by)?;
+                    }
                     let status = self.trimmed(&at.status, self.scopes[&scope].node);
                     let memory = make(self, by, scope, status);
+                    if let Role::Copy(_) = at.role {
+                        self.token_mut(memory).number = at.number;
+                    }
                     self.mark(memory, State::Busy)?;
                     UndoBy::Activity(memory)
                 }
@@ -47,6 +53,19 @@ impl Simulation {
         self.scope_mut(scope).undo.push(Undo { node: at.node, of: token, by });
         self.token_mut(token).remembered = true;
         Ok(())
+    }
+
+    /// What undoes the copies of an activity is marked as being done for each of them.
+    fn undoes_copies(&self, copy: TokenId, boundary: NodeId) -> Done {
+        let Kind::Boundary { leads_to: Some(by), .. } = self.model.nodes[boundary].kind else {
+            return Ok(());
+        };
+        let by = &self.model.nodes[by];
+        if let Some(Repeat::Each { .. }) = by.repeat {
+            return Ok(());
+        }
+        let message = format!("it is done in copies, which {} alone cannot undo", by.id);
+        Err(self.failed(copy, &message))
     }
 
     /// An activity was not let out, so there is nothing to undo.
@@ -142,6 +161,12 @@ impl Simulation {
         let token = self.make(activity, at.scope, at.instance, at.label, at.status, role);
         self.undoings.get_mut(&id).expect("it is at work").current =
             Some(UndoneBy::Activity(token));
+        self.token_mut(token).number = at.number;
+        let model = Arc::clone(&self.model);
+        if let Some(Repeat::Each { index, .. }) = &model.nodes[activity].repeat {
+            let number = i64::try_from(at.number).unwrap_or(i64::MAX);
+            self.set_index(token, index.as_ref(), number);
+        }
         self.add_own(token);
         self.let_in(token)
     }
@@ -154,7 +179,7 @@ impl Simulation {
         self.undoings.get_mut(&id).expect("it is at work").current = Some(UndoneBy::Handler(inner));
         self.token_mut(memory).scope = Some(inner);
         self.own_of_handler(memory, handler, inner)?;
-        self.operate_handler(memory, handler)?;
+        self.enter_handler(memory, handler)?;
         self.mark(memory, State::Completed)?;
         self.token_mut(memory).role = Role::Flow;
         self.scope_mut(inner).live.insert(memory);

@@ -87,7 +87,7 @@ impl Simulation {
     /// The value of an attribute as a token sees it.
     pub(super) fn get(&self, token: &Token, id: AttributeId) -> Value {
         match id {
-            INSTANCE => Value::String(Arc::clone(&self.instances[token.instance].id)),
+            INSTANCE => Value::String(Arc::clone(&token.label)),
             OBJECTIVE => self.objective.into(),
             _ => match self.model.attributes[id].kind {
                 AttributeKind::Status => token.status.get(&id).cloned().unwrap_or_default(),
@@ -277,9 +277,21 @@ impl Simulation {
 
     /// Counts the status attributes of a node that is left.
     pub(super) fn count_own(&mut self, token: TokenId) -> Result<(), Failed> {
-        for id in self.node_of(token).status.clone() {
-            let value = self.token(token).status.get(&id).cloned().unwrap_or_default();
-            self.count(token, id, number(&value))?;
+        let at = self.token(token);
+        let (node, status) = (at.node, Arc::clone(&at.status));
+        self.count_status(token, node, &status)
+    }
+
+    /// Counts what a status has of the attributes of a node.
+    pub(super) fn count_status(
+        &mut self,
+        token: TokenId,
+        node: NodeId,
+        status: &Status,
+    ) -> Result<(), Failed> {
+        let model = Arc::clone(&self.model);
+        for id in &model.nodes[node].status {
+            self.count(token, *id, status.get(id).map_or(Number::ZERO, number))?;
         }
         Ok(())
     }
@@ -308,18 +320,32 @@ impl Simulation {
         }
     }
 
-    /// Works out the status attributes of a node that have a formula, in order.
+    /// Works out the attributes of a node that have a formula, in order.
     pub(super) fn work_out(&mut self, token: TokenId) -> Result<(), Failed> {
+        self.work_out_those(token, |_| true)
+    }
+
+    /// The same without data, whose scope is not open.
+    pub(super) fn work_out_status(&mut self, token: TokenId) -> Result<(), Failed> {
+        self.work_out_those(token, |it| it.kind == AttributeKind::Status)
+    }
+
+    fn work_out_those(
+        &mut self,
+        token: TokenId,
+        which: impl Fn(&Attribute) -> bool,
+    ) -> Result<(), Failed> {
         let model = Arc::clone(&self.model);
-        for id in &model.nodes[self.token(token).node].status {
-            if let Some(formula) = &model.attributes[*id].formula {
+        let all = model.nodes[self.token(token).node].formulas.iter();
+        for it in all.map(|it| &model.attributes[*it]).filter(|it| which(it)) {
+            if let Some(formula) = &it.formula {
                 self.assign(token, formula)?;
             }
         }
         Ok(())
     }
 
-    /// The data of a scope that has just been opened.
+    /// The data of a scope that has just been opened, as far as it comes with the scenario.
     pub(super) fn declare(&mut self, token: TokenId, scope: ScopeId) -> Result<(), Failed> {
         let model = Arc::clone(&self.model);
         let node = self.scopes[&scope].node;
@@ -329,9 +355,6 @@ impl Simulation {
             if let Some(value) = given {
                 let old = self.keep(scope, *id, value.clone());
                 self.changed(token, *id, &old, &value)?;
-            }
-            if let Some(formula) = &model.attributes[*id].formula {
-                self.assign(token, formula)?;
             }
         }
         Ok(())

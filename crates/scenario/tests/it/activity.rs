@@ -1,6 +1,7 @@
 //! Sub-processes, copies, rounds, ad-hoc sub-processes, decision tasks.
 
 use expect_test::expect;
+use travertine_scenario::{Mode, Settings};
 
 use super::build::*;
 
@@ -193,4 +194,37 @@ fn a_decision_task_takes_the_first_choice_that_can_be_made() {
         r#"I completed {"k":3,"x":4}"#
     );
     assert_eq!(decides(&["y in [1, 2]"], &["completion|y > 5"]), r#"I waiting {"k":2}"#);
+}
+
+#[test]
+fn an_own_attribute_may_say_the_number_of_copies() {
+    let counted = |declared: &str, rows: &[&str]| {
+        let own = status(&(attributes(&[declared]) + &operators(&["d += n"])))
+            + &loop_of(&[("cardinality", "n")]);
+        let data = node("dataObject", "O", &attributes(&["d|integer"]), "");
+        let inner = data + &start() + &node("task", "A", &own, EACH) + &chain(&["S", "A"]);
+        let text = with(&["x|integer"], &inner);
+        (result(&text, rows), told(&text, rows))
+    };
+    let (given, told) = counted("n|integer", &["I; P; d := 0", "I; A; n := 3"]);
+    assert_eq!(given, r#"I completed {"d":9}"#);
+    assert!(told.contains("0 I A ARRIVED WAITING\n"), "{told}");
+    let (worked_out, _) = counted("n := x * 2|integer", &["I; P; d := 0", "I; P; x := 1"]);
+    assert_eq!(worked_out, r#"I completed {"d":4,"x":1}"#);
+    // What is not known yet says nothing yet.
+    let header = "INSTANCE_ID; NODE_ID; INITIALIZATION; DISCLOSURE";
+    let (_, told) = counted("n|integer", &[header, "I; P; d := 0", "I; A; n := 2; 4"]);
+    assert!(told.contains("0 I A ARRIVED\n4 I A WAITING\n4 I^A#1 A CREATED"), "{told}");
+}
+
+#[test]
+fn a_copy_whose_turn_has_not_come_waits_for_the_others() {
+    let own = status(&operators(&["timestamp += 5"])) + &loop_of(&[("cardinality", "3")]);
+    let inner = start() + &node("task", "A", &own, IN_TURN) + &chain(&["S", "A"]);
+    let until = Settings { until: Some(2.into()), ..settings(Mode::First) };
+    let mut run = begun(&with(&[], &inner), &["I; P;"], until);
+    run.run().unwrap();
+    let waits: Vec<_> = run.waiting().into_iter().map(|it| (it.label, it.what)).collect();
+    let expected = [("I^A#1", "time"), ("I^A#2", "tokens"), ("I^A#3", "tokens")];
+    assert_eq!(waits, expected.map(|(label, what)| (label.into(), what)));
 }

@@ -335,3 +335,138 @@ fn what_is_disclosed_of_an_event_sub_process_counts_for_what_is_inside() {
     let told = told(&with(&[], &inner), &rows);
     assert!(told.contains("0 I^H#1 HA ARRIVED\n6 I^H#1 HA READY"), "{told}");
 }
+
+/// A task that takes nine, with a boundary event that does not interrupt, and other instances that change `g` or
+/// throw a signal.
+#[test]
+fn a_boundary_event_happens_again_while_a_task_is_at_work() {
+    let store = node("dataStore", "Store", &attributes(&["g|integer", "n|integer"]), "");
+    let signal = "<bpmnos:signal name='go'/>";
+    for (definition, extension, other) in [
+        ("signal", signal.to_owned(), event("intermediateThrowEvent", "R", "signal", signal)),
+        ("conditional", restrictions(&["g > 0"]), does("R", &["g := v"])),
+    ] {
+        let guard = node(
+            "boundaryEvent attachedToRef='A' cancelActivity='false'",
+            "B",
+            &extension,
+            &format!("<bpmn:{definition}EventDefinition/>"),
+        );
+        let own = status(&attributes(&["x|integer"]));
+        let inner = start()
+            + &does("A", &["timestamp += 9", "x := 7"])
+            + &guard
+            + &does("H", &["n += x"])
+            + &chain(&["S", "A"])
+            + &flow("B", "H");
+        let second = node("startEvent", "S2", "", "") + &other + &flow("S2", "R");
+        let text = file(
+            &(store.clone()
+                + &process("P", &own, &inner)
+                + &process("Q", &status(&attributes(&["v|integer"])), &second)),
+        );
+        let rows = [
+            "; ; g := 0",
+            "; ; n := 0",
+            "I; P; x := 1",
+            "J; Q; timestamp := 1",
+            "J; Q; v := 1",
+            "K; Q; timestamp := 2",
+            "K; Q; v := 0",
+            "L; Q; timestamp := 3",
+            "L; Q; v := 1",
+        ];
+        let mut run = begun(&text, &rows, settings(travertine_scenario::Mode::First));
+        run.run().unwrap();
+        let times = if definition == "signal" { 3 } else { 2 };
+        // Each begins with what the first was placed with.
+        assert_eq!(run.globals()["n"], times.into(), "{definition}");
+        assert_eq!(run.instances()[0].outcome.name(), "completed");
+        assert_eq!(run.now(), 9.into());
+    }
+}
+
+#[test]
+fn what_an_event_sub_process_weighs_counts_when_it_has_ended() {
+    let worth = |start: &str, definition: &str, extension: &str, main: &str| {
+        let own = status(
+            &(attributes(&["h|integer maximize 2", "k|integer minimize 1"])
+                + &operators(&["h := 5", "k := 1"])),
+        );
+        let typed = event(start, "HS", definition, extension);
+        let handler = node(
+            "subProcess triggeredByEvent='true'",
+            "H",
+            &own,
+            &(typed + &does("HA", &["h += 1"]) + &flow("HS", "HA")),
+        );
+        let text = with(&[], &main.replace("<handler/>", &handler));
+        let mut run = begun(&text, &["I; P;"], settings(travertine_scenario::Mode::First));
+        run.run().unwrap();
+        run.objective()
+    };
+    let main = start() + &does("A", &["timestamp := 5"]) + "<handler/>" + &chain(&["S", "A"]);
+    for interrupting in [false, true] {
+        let typed = format!("startEvent isInterrupting='{interrupting}'");
+        assert_eq!(worth(&typed, "timer", &timer("2"), &main), 11.into());
+    }
+    let inside = node("startEvent", "SS", "", "") + "<handler/>";
+    let undone = start()
+        + &node("subProcess", "Sub", "", &inside)
+        + &event("endEvent", "X", "compensate", "")
+        + &chain(&["S", "Sub", "X"]);
+    assert_eq!(worth("startEvent", "compensate", "", &undone), 11.into());
+}
+
+#[test]
+fn an_event_sub_process_works_its_attributes_out_when_it_is_triggered() {
+    let own = status(
+        &(attributes(&["v|integer", "k := v + d|integer", "given|integer"])
+            + &operators(&["k += 1"])),
+    );
+    let signal = |content: &str| {
+        format!(
+            "<bpmnos:signal name='go'><bpmnos:content key='v' attribute='{content}'/></bpmnos:signal>"
+        )
+    };
+    let typed = event("startEvent isInterrupting='false'", "HS", "signal", &signal("v"));
+    let inside = node("dataObject", "O2", &attributes(&["e := k * 100|integer"]), "")
+        + &typed
+        + &does("HA", &["r := e + k + given"])
+        + &flow("HS", "HA");
+    let handler = node("subProcess triggeredByEvent='true'", "H", &own, &inside);
+    let data = node("dataObject", "O", &attributes(&["d|integer", "r|integer"]), "");
+    let inner = data
+        + &start()
+        + &does("A", &["d := 20", "x := 3", "timestamp += 1"])
+        + &event("intermediateThrowEvent", "T", "signal", &signal("x"))
+        + &handler
+        + &chain(&["S", "A", "T"]);
+    let text = with(&["x|integer"], &inner);
+    // 23 · 100, then 24, for the operator comes last.
+    assert_eq!(
+        result(&text, &["I; P; d := 0", "I; H; given := 1"]),
+        r#"I completed {"d":20,"r":2325,"x":3}"#
+    );
+}
+
+#[test]
+fn a_scope_ends_once_and_when_all_in_it_has_begun() {
+    let two = node("startEvent", "S1", "", "") + &node("startEvent", "S2", "", "");
+    let inside = two + &does("A", &["x := 1"]) + &flow("S2", "A");
+    let inner = start() + &node("subProcess", "Sub", "", &inside) + &flow("S", "Sub");
+    expect![[r"
+        0 I P ENTERED BUSY
+        0 I S ENTERED DEPARTED
+        0 I Sub ARRIVED READY ENTERED BUSY
+        0 I S1 ENTERED DONE
+        0 I S2 ENTERED DEPARTED
+        0 I A ARRIVED READY ENTERED BUSY COMPLETED EXITING DONE
+        0 I Sub COMPLETED EXITING DONE
+        0 I P COMPLETED DONE"]]
+    .assert_eq(&told(&with(&["x|integer"], &inner), &["I; P;"]));
+    let inside = node("startEvent", "SS", "", "");
+    let inner = start() + &node("subProcess", "Sub", "", &inside) + &flow("S", "Sub");
+    let told = told(&with(&[], &inner), &["I; P;"]);
+    assert_eq!(states(&told, "Sub"), "ARRIVED READY ENTERED BUSY COMPLETED EXITING DONE");
+}

@@ -1,6 +1,7 @@
 //! Errors and compensation.
 
 use expect_test::expect;
+use travertine_scenario::{Mode, Settings};
 
 use super::build::*;
 
@@ -385,4 +386,110 @@ fn what_undoes_checks_what_it_asks_for() {
         let told = result(&with(&["x|integer"], &inner), &["I; P; x := 1", "I; P; d := 0"]);
         assert!(told.starts_with(&format!("I {outcome}")), "{own}: {told}");
     }
+}
+
+/// An activity that is done in copies, and what undoes it.
+fn undone_in_copies(marker: &str, more: &str) -> String {
+    let each = "<bpmn:multiInstanceLoopCharacteristics/>";
+    let own = status(&(attributes(&["i|integer"]) + &restrictions(&["completion|i < most"])))
+        + &parameters("loopCharacteristics", &[("cardinality", "3"), ("index", "i")]);
+    let undoes = status(&(attributes(&["u|integer"]) + &operators(&["d := d * 10 + u"])))
+        + &if marker.is_empty() {
+            String::new()
+        } else {
+            parameters("loopCharacteristics", &[("index", "u")])
+        };
+    let inner = data()
+        + &start()
+        + &node("task", "A", &own, each)
+        + &boundary("A", "compensate")
+        + &node("task isForCompensation='true'", "U", &undoes, marker)
+        + "<bpmn:association id='As' sourceRef='AB' targetRef='U'/>"
+        + more;
+    with(&["most|integer"], &inner)
+}
+
+#[test]
+fn each_copy_is_undone_by_itself() {
+    let throw = event("endEvent", "X", "compensate", "") + &chain(&["S", "A", "X"]);
+    for marker in [
+        "<bpmn:multiInstanceLoopCharacteristics/>",
+        "<bpmn:multiInstanceLoopCharacteristics isSequential='true'/>",
+    ] {
+        let text = undone_in_copies(marker, &throw);
+        let rows = ["I; P; d := 0", "I; P; most := 9"];
+        assert_eq!(errors(&text), "");
+        assert_eq!(result(&text, &rows), r#"I completed {"d":321,"most":9}"#);
+        let told = told(&text, &rows);
+        assert!(told.contains("I^A#3 AB COMPLETED\n0 I^A#3 U ENTERED BUSY COMPLETED"), "{told}");
+        // Only those that are completed.
+        let rows = ["I; P; d := 0", "I; P; most := 3"];
+        assert_eq!(result(&text, &rows), r#"I failed {"d":21,"most":3}"#);
+    }
+}
+
+#[test]
+fn what_undoes_once_cannot_undo_copies() {
+    let text = undone_in_copies("", &flow("S", "A"));
+    assert_eq!(
+        errors(&text),
+        "TV0746: task 'A' is done in copies, which task 'U' alone cannot undo: the run will fail"
+    );
+    assert_eq!(
+        result(&text, &["I; P; d := 0", "I; P; most := 9"]),
+        "failed: I, A: it is done in copies, which U alone cannot undo"
+    );
+}
+
+#[test]
+fn how_often_something_is_undone_follows_from_what_was_done() {
+    let each = "<bpmn:multiInstanceLoopCharacteristics/>";
+    let number = parameters("loopCharacteristics", &[("cardinality", "2")]);
+    let undone = |extension: &str, marker: &str, more: &str| {
+        let undoes = node("task isForCompensation='true'", "U", extension, marker);
+        let inner = start()
+            + &node("task", "A", &number, more)
+            + &boundary("A", "compensate")
+            + &undoes
+            + "<bpmn:association id='As' sourceRef='AB' targetRef='U'/>"
+            + &chain(&["S", "A"]);
+        errors(&with(&[], &inner))
+    };
+    let rounds = "<bpmn:standardLoopCharacteristics/>";
+    let most = parameters("loopCharacteristics", &[("maximum", "2")]);
+    assert_eq!(undone("", each, each), "");
+    assert_eq!(
+        undone(&number, each, each),
+        "TV0741: the parameter cardinality of task 'U' means nothing here"
+    );
+    assert!(
+        undone(&most, rounds, each).contains("TV0745: task 'U' undoes something, and is a loop")
+    );
+    let of_one = start()
+        + &task("A", "")
+        + &boundary("A", "compensate")
+        + &node("task isForCompensation='true'", "U", "", each)
+        + "<bpmn:association id='As' sourceRef='AB' targetRef='U'/>"
+        + &chain(&["S", "A"]);
+    assert_eq!(
+        errors(&with(&[], &of_one)),
+        "TV0746: task 'U' undoes copies, and task 'A' has none"
+    );
+}
+
+/// Who is failed while at work is ahead of the clock; who handles it is not.
+#[test]
+fn a_task_at_work_that_is_failed_is_handled_now() {
+    let inner = start()
+        + &does("A", &["timestamp += 9"])
+        + &boundary("A", "error")
+        + &does("H", &["y := 1"])
+        + &chain(&["S", "A"])
+        + &flow("AB", "H");
+    let until = Settings { until: Some(2.into()), ..settings(Mode::First) };
+    let mut run = begun(&with(&["y|integer"], &inner), &["I; P;"], until);
+    run.run().unwrap();
+    assert!(run.give_up("I", "A"));
+    run.run().unwrap();
+    assert_eq!(summary(&run), r#"I completed {"y":1}"#);
 }

@@ -198,3 +198,88 @@ fn each_message_flow_is_a_way_of_its_own() {
     let direct = result(&two(&first, &second, ""), &rows);
     assert!(direct.ends_with(r#"J completed {"y":2,"ys":"C had"}"#), "{direct}");
 }
+
+const EACH: &str = "<bpmn:multiInstanceLoopCharacteristics/>";
+const IN_TURN: &str = "<bpmn:multiInstanceLoopCharacteristics isSequential='true'/>";
+
+/// A process with a task of that kind that is done in copies, and one that throws or catches `a`, then the
+/// last of its messages.
+fn in_copies(kind: &str, marker: &str, names: &[&str], more: &str) -> String {
+    let (other, content) = match kind {
+        "sendTask" => ("intermediateCatchEvent", ("y", "i")),
+        _ => ("intermediateThrowEvent", ("y", "x")),
+    };
+    let all: String = names.iter().map(|it| message(it, &[], &[("n", content.1)])).collect();
+    let own = status(&attributes(&["i|integer"]))
+        + &format!("<bpmnos:messages>{all}</bpmnos:messages>")
+        + &parameters("loopCharacteristics", &[("index", "i")])
+        + more;
+    let inner = node(kind, "A", &own, marker) + &end("E") + &chain(&["S", "A", "E"]);
+    let event = |id: &str, name: &str| {
+        event(other, id, "message", &message(name, &[], &[("n", content.0)]))
+    };
+    let second = event("B", "a") + &event("C", names.last().unwrap()) + &chain(&["S2", "B", "C"]);
+    two(&inner, &second, "")
+}
+
+#[test]
+fn there_are_as_many_copies_as_messages() {
+    let rows = ["I; P;", "J; Q; y := 5"];
+    for marker in [EACH, IN_TURN] {
+        let sends = in_copies("sendTask", marker, &["a", "b"], "");
+        assert_eq!(result(&sends, &rows), "I completed {}\nJ completed {\"y\":2}");
+        let takes = in_copies("receiveTask", marker, &["a", "b"], "");
+        assert_eq!(
+            result(&takes, &rows),
+            "I completed {\"x\":5}\nJ completed {\"y\":5}",
+            "{marker}"
+        );
+        let told = told(&takes, &rows);
+        assert!(told.contains("I^A#2 A CREATED") && !told.contains("I^A#3"), "{told}");
+    }
+}
+
+#[test]
+fn another_number_of_copies_than_messages_fails_the_run() {
+    let number = |it: &str| parameters("loopCharacteristics", &[("cardinality", it)]);
+    for (names, copies, expected) in [
+        (&["a", "b"][..], "3", "failed: I, A: there are 2 messages, and the number of copies is 3"),
+        (&["a", "b"], "1", "failed: I, A: there are 2 messages, and the number of copies is 1"),
+        (&["a", "b"], "2", "I completed {}\nJ completed {\"y\":2}"),
+        // One is that of all copies.
+        (&["a"], "2", "I completed {}\nJ completed {\"y\":2}"),
+    ] {
+        let text = in_copies("sendTask", EACH, names, &number(copies));
+        assert_eq!(result(&text, &["I; P;", "J; Q;"]), expected);
+    }
+}
+
+#[test]
+fn a_copy_and_what_does_not_interrupt_are_instances_of_their_own() {
+    let own = status(
+        &(attributes(&["w := instance|string"]) + &operators(&["d := if d == \"\" then w else d"])),
+    ) + &parameters("loopCharacteristics", &[("cardinality", "2")]);
+    let typed = event(
+        "startEvent isInterrupting='false'",
+        "HS",
+        "timer",
+        &parameters("timer", &[("trigger", "1")]),
+    );
+    let handler = node(
+        "subProcess triggeredByEvent='true'",
+        "H",
+        "",
+        &(typed + &does("HA", &["h := instance"]) + &flow("HS", "HA")),
+    );
+    let data = node("dataObject", "O", &attributes(&["d|string", "h|string", "l|string"]), "");
+    let inner = data
+        + &start()
+        + &node("task", "A", &own, EACH)
+        + &does("B", &["l := instance", "timestamp += 3"])
+        + &handler
+        + &chain(&["S", "A", "B"]);
+    assert_eq!(
+        result(&with(&[], &inner), &["I; P; d := \"\""]),
+        r#"I completed {"d":"I^A#1","h":"I^H#1","l":"I"}"#
+    );
+}

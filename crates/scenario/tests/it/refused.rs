@@ -123,7 +123,12 @@ fn scenarios_are_checked_by_line() {
         line 2: `x :=`: a value is expected, not the end
         line 3: there is no node 'B' in P
         line 2: there is no global attribute 'x'
-        line 2: the row has 5 cells, more than columns"#]].assert_eq(&[
+        line 2: the row has 5 cells, more than columns
+        line 2: there is no attribute 'z' at P
+        line 2: there is no attribute 'z' at P
+        line 2: there is no global attribute 'x'
+        line 2: there is no attribute 'z' at P
+        line 3: there is no attribute 'z' at A"#]].assert_eq(&[
         refused(""),
         refused("INSTANCE_ID; NODE_ID"),
         refused("INSTANCE_ID, NODE_ID, INITIALIZATION"),
@@ -136,6 +141,13 @@ fn scenarios_are_checked_by_line() {
         row("I; P;\nI; B; x := 1"),
         row("; ; x := 1"),
         row("I; P; x := 1; 2; 3"),
+        row("I; P; x := z + 1"),
+        row("I; P; x := if z == undefined then 1 else 2"),
+        row("; ; objective := x"),
+        refused("INSTANCE_ID; NODE_ID; INITIALIZATION; DISCLOSURE\nI; P; x := 1; z + 1"),
+        refused(
+            "INSTANCE_ID; NODE_ID; INITIALIZATION; READY\nI; P;\nI; A; ; x := if z == undefined then 1 else 2"
+        ),
     ].join("\n"));
 }
 
@@ -375,4 +387,50 @@ fn every_element_of_a_model_is_answered_for() {
     assert_eq!(told("", "bpmnos:guidance"), Some(Fate::NoEffect));
     assert_eq!(told("", "o:o"), Some(Fate::NoEffect));
     assert_eq!(told("B", "serviceTask"), Some(Fate::Rejected));
+}
+
+#[test]
+fn a_gateway_that_takes_all_flows_has_no_gatekeepers() {
+    let catch =
+        event("intermediateCatchEvent", "A", "timer", &parameters("timer", &[("trigger", "1")]));
+    for kind in ["parallelGateway", "eventBasedGateway"] {
+        let inner = start() + &node(kind, "G", "", "") + &catch + &flow("S", "G");
+        let text = with(&["x|integer"], &(inner.clone() + &flow_if("G", "A", &["x > 0"])));
+        assert_eq!(
+            errors(&text),
+            "TV0741: sequenceFlow 'G-A' of a gateway that takes all its flows is restricted"
+        );
+        assert_eq!(errors(&with(&[], &(inner + &flow("G", "A")))), "");
+    }
+    let default = start()
+        + &node("exclusiveGateway default='G-A'", "G", "", "")
+        + &task("A", "")
+        + &flow("S", "G")
+        + &flow_if("G", "A", &["x > 0"]);
+    assert_eq!(
+        errors(&with(&["x|integer"], &default)),
+        "TV0747: the restrictions of sequenceFlow 'G-A', a default flow, have no effect"
+    );
+}
+
+#[test]
+fn an_event_cannot_wait_for_what_is_worked_out_when_it_has_happened() {
+    for (definition, extension, late) in [
+        ("timer", parameters("timer", &[("trigger", "k + 1")]), true),
+        ("timer", parameters("timer", &[("trigger", "given + x")]), false),
+        ("conditional", restrictions(&["d > k"]), true),
+        ("message", message("m", &[("key", "k")], &[]), true),
+        ("message", message("m", &[("key", "given")], &[]), false),
+        ("message", message("m", &[], &[("n", "given")]), false),
+    ] {
+        let own = status(&attributes(&["k := x|integer", "given|integer"]));
+        let inside =
+            event("startEvent", "HS", definition, &extension) + &task("HA", "") + &flow("HS", "HA");
+        let data = node("dataObject", "O", &attributes(&["d|integer"]), "");
+        let handler = node("subProcess triggeredByEvent='true'", "H", &own, &inside);
+        let found = errors(&with(&["x|integer"], &(data + &start() + &handler)));
+        let expected =
+            "TV0743: startEvent 'HS' reads 'k', which is worked out when it has happened";
+        assert_eq!(found, if late { expected } else { "" }, "{extension}");
+    }
 }

@@ -355,3 +355,85 @@ fn a_circle_without_time_is_no_run() {
     let failed = run.run().unwrap_err();
     assert!(failed.message.contains("circle"), "{failed}");
 }
+
+#[test]
+fn data_and_status_are_worked_out_from_each_other() {
+    let worked_out = |status_: &[&str], data: &[&str]| {
+        let data = node("dataObject", "O", &attributes(data), "");
+        let own = status(&attributes(status_));
+        let sub = node(
+            "subProcess",
+            "Sub",
+            &own,
+            &(data
+                + &node("startEvent", "SS", "", "")
+                + &does("A", &["x := r"])
+                + &flow("SS", "A")),
+        );
+        let inner = start() + &sub + &chain(&["S", "Sub"]);
+        result(&with(&["x|integer"], &inner), &["I; P; x := 2"])
+    };
+    let x = |it: i64| format!(r#"I completed {{"x":{it}}}"#);
+    assert_eq!(worked_out(&["s := x + 1|integer"], &["r := s * 10|integer"]), x(30));
+    assert_eq!(worked_out(&["r := d + 1|integer"], &["d := x * 10|integer"]), x(21));
+    assert_eq!(
+        worked_out(
+            &["s := d + 1|integer", "t := s + 1|integer"],
+            &["d := x * 10|integer", "r := t * 2|integer"]
+        ),
+        x(44)
+    );
+    // Each kind is worked out in the order of its declaration.
+    assert_eq!(worked_out(&["r := t + 1|integer", "t := 1|integer"], &[]), "I completed {}");
+}
+
+#[test]
+fn globals_are_worked_out_in_the_order_of_declaration() {
+    let store =
+        node("dataStore", "Store", &attributes(&["z := 2|integer", "a := z + 1|integer"]), "");
+    let text = file(&(store + &process("P", "", &start())));
+    let mut run = begun(&text, &["I; P;"], settings(Mode::First));
+    run.run().unwrap();
+    assert_eq!(run.globals().get("a"), Some(&3.into()));
+}
+
+#[test]
+fn a_quoted_cell_is_a_text_and_finds_what_a_number_finds() {
+    let tables = "<bpmnos:tables><bpmnos:table name='next' source='n.csv' header='from; to'/>\
+                  <bpmnos:table name='cost' source='c.csv' header='at; cost'/></bpmnos:tables>";
+    let store = node("dataStore", "Store", tables, "");
+    let inner = start()
+        + &does(
+            "A",
+            &["t := next(instance)", "t := next(t)", "x := cost(t) + cost(1)", "yes := t == \"3\""],
+        )
+        + &chain(&["S", "A"]);
+    let own = status(&attributes(&["t|string", "x|decimal", "yes|boolean"]));
+    let text = file(&(store + &process("P", &own, &inner)));
+    let files = BTreeMap::from([
+        ("n.csv", "from;to\n1;\"2\"\n\"2\";\"3\"\n"),
+        ("c.csv", "at;cost\n3;10\n\"1\";4.5\n"),
+    ]);
+    let mut run = begun_with(&text, &["1; P;"], settings(Mode::First), &files);
+    run.run().unwrap();
+    assert_eq!(summary(&run), r#"1 completed {"t":"3","x":14.5,"yes":true}"#);
+}
+
+#[test]
+fn a_row_reads_what_it_sets_and_who_it_is_about() {
+    let inner = start()
+        + &task(
+            "A",
+            &status(&(attributes(&["a|integer", "who|string"]) + &operators(&["w := who"]))),
+        )
+        + &chain(&["S", "A"]);
+    let rows = [
+        "INSTANCE_ID; NODE_ID; INITIALIZATION; DISCLOSURE",
+        "I; P;",
+        "I; A; a := 4; a + 1",
+        "I; A; who := instance",
+    ];
+    let text = with(&["w|string"], &inner);
+    assert!(told(&text, &rows).contains("5 I A READY"), "{}", told(&text, &rows));
+    assert_eq!(result(&text, &rows), r#"I completed {"w":"I"}"#);
+}
