@@ -191,17 +191,18 @@ impl Reader<'_> {
             if text.is_empty() { Ok(Vec::new()) } else { self.assignments(node, text) }
         };
         let (ready, completion) = (given(&ready)?, given(&completion)?);
-        if !completion.is_empty() && self.model.nodes[node].is_scope() {
-            return Err(format!(
-                "COMPLETION is of tasks, and {} is none",
-                self.model.nodes[node].id
-            ));
+        let at = &self.model.nodes[node];
+        if !completion.is_empty() && (at.is_scope() || !at.is_activity()) {
+            return Err(format!("COMPLETION is of tasks, and {} is none", at.id));
         }
-        if !ready.is_empty() && !self.model.nodes[node].is_activity() {
-            return Err(format!(
-                "READY is of activities, and {} is none",
-                self.model.nodes[node].id
-            ));
+        if !ready.is_empty() && !at.is_activity() {
+            return Err(format!("READY is of activities, and {} is none", at.id));
+        }
+        if !ready.is_empty() && at.for_compensation {
+            return Err(format!("{} undoes something, and is never READY", at.id));
+        }
+        if !disclosure.is_empty() && !at.is_scope() && (!at.is_activity() || at.for_compensation) {
+            return Err(format!("nothing of {} could be disclosed", at.id));
         }
         let instance = &mut self.scenario.instances[position];
         instance.ready.entry(node).or_default().extend(ready);

@@ -15,7 +15,7 @@ use travertine_xml::{Document, Node as Element, local_part};
 use super::{
     Sink,
     attribute::{self, Attributes},
-    event, extensions, is_decision, listed,
+    event, extensions, is_decision, is_true, listed,
 };
 use crate::model::{
     AttributeId, AttributeKind, Flow, HeaderText, INSTANCE, Kind, Model, Names, Node, NodeId,
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
             choices: Vec::new(),
             repeat: None,
             messages: Vec::new(),
-            for_compensation: element.attr("isForCompensation") == Some("true"),
+            for_compensation: is_true(element, "isForCompensation", false),
             performs,
             names,
         });
@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
     fn node(&mut self, element: Element<'a>, parent: NodeId) {
         let around = Arc::clone(&self.model.nodes[parent].names);
         let kind = match element.name() {
-            "subProcess" if element.attr("triggeredByEvent") == Some("true") => {
+            "subProcess" if is_true(element, "triggeredByEvent", false) => {
                 Kind::EventSubProcess { start: 0 }
             }
             "subProcess" | "transaction" => Kind::SubProcess,
@@ -309,7 +309,7 @@ impl<'a> Reader<'a> {
                     None => None,
                     Some(_) => self.trigger(element, &around),
                 };
-                let interrupting = element.attr("isInterrupting") != Some("false");
+                let interrupting = self.interrupts(element, "isInterrupting", trigger.as_ref());
                 Kind::Start(Start { trigger, interrupting })
             }
             "intermediateCatchEvent" => {
@@ -361,6 +361,17 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether an event takes away what it happens to. An error always does.
+    fn interrupts(&mut self, event: Element<'_>, by: &str, trigger: Option<&Trigger>) -> bool {
+        let interrupts = is_true(event, by, true);
+        if matches!(trigger, Some(Trigger::Error)) && !interrupts {
+            let message = format!("{by} of {} has no effect: an error interrupts", event.title());
+            self.sink.warn("TV0747", event, message, "leave it away");
+            return true;
+        }
+        interrupts
+    }
+
     fn useless(&mut self, element: Element<'_>) {
         let message = format!("{} waits for nothing that could happen", element.title());
         let help = "a catch event waits for a message, a signal, a timer or a condition";
@@ -379,8 +390,7 @@ impl<'a> Reader<'a> {
         };
         let names = Arc::clone(&self.model.nodes[parent].names);
         let Some(trigger) = self.trigger(element, &names) else { return self.useless(element) };
-        let interrupting =
-            element.attr("cancelActivity") != Some("false") || matches!(trigger, Trigger::Error);
+        let interrupting = self.interrupts(element, "cancelActivity", Some(&trigger));
         let undoes = matches!(trigger, Trigger::Compensation);
         let message = matches!(trigger, Trigger::Message);
         let kind = Kind::Boundary { trigger, interrupting, leads_to: None };
@@ -420,6 +430,9 @@ impl<'a> Reader<'a> {
             let help = "only an exclusive gateway chooses; put one behind it";
             self.sink.error("TV0741", *it, message, help);
         }
+        for it in &gatekeepers {
+            self.has_no_scope(*it, flow);
+        }
         let gatekeepers =
             gatekeepers.into_iter().filter_map(|it| self.formula(it, "expression", &names));
         let gatekeepers = gatekeepers.collect();
@@ -428,6 +441,14 @@ impl<'a> Reader<'a> {
         self.model.flows.push(Flow { to, gatekeepers });
         self.model.nodes[from].outgoing.push(id);
         self.model.nodes[to].incoming.push(id);
+    }
+
+    /// Flows and events have no points at which something is checked.
+    fn has_no_scope(&mut self, restriction: Element<'_>, of: Element<'_>) {
+        if restriction.attr("scope").is_some_and(|it| !["", "full"].contains(&it)) {
+            let message = format!("the scope of a restriction of {} has no effect", of.title());
+            self.sink.warn("TV0747", restriction, message, "leave it away");
+        }
     }
 
     fn default_flow(&mut self, element: Element<'_>, scope: Element<'_>) {
@@ -661,6 +682,9 @@ impl<'a> Reader<'a> {
             }
             let Some(formula) = self.formula(it, "expression", &names) else { continue };
             let condition = matches!(self.model.nodes[id].trigger(), Some(Trigger::Condition));
+            if condition {
+                self.has_no_scope(it, element);
+            }
             let reads = |name: &Name| names.get(name) == Some(&TIMESTAMP);
             if condition && formula.uses().reads.iter().any(reads) {
                 let message = format!("the condition of {} reads the timestamp", element.title());
@@ -739,7 +763,7 @@ impl<'a> Reader<'a> {
             self.is_known(name, it, &names).then(|| Name::from(name))
         });
         if let Some(each) = each {
-            let sequential = each.attr("isSequential") == Some("true");
+            let sequential = is_true(each, "isSequential", false);
             let cardinality = match parameter("cardinality") {
                 Some(it) => Some(self.formula(it, "value", &names)?),
                 None => None,

@@ -249,6 +249,11 @@ fn is_leftover(parameter: Node<'_>) -> bool {
 
 /// An element of BPMN, and its attributes of the extension.
 fn standard(node: Node<'_>, sink: &mut Sink) {
+    let first = node.id().and_then(|it| node.document().by_id(it));
+    if first.is_some_and(|it| it.position() != node.position()) {
+        let message = format!("the id of {} is that of another element, too", node.title());
+        sink.error("TV0744", node, message, "give each an id of its own");
+    }
     for it in node.attributes().iter().filter(|it| is_ours(&it.ns)) {
         let title = node.title();
         if it.name != "type" {
@@ -314,7 +319,7 @@ fn kind(owner: Node<'_>) -> Owner {
     let defines = |name: &str| owner.child(name).is_some();
     match owner.name() {
         "process" => Owner::Process,
-        "subProcess" if owner.attr("triggeredByEvent") == Some("true") => Owner::EventSubProcess,
+        "subProcess" if is_true(owner, "triggeredByEvent", false) => Owner::EventSubProcess,
         "subProcess" | "adHocSubProcess" | "transaction" => Owner::SubProcess,
         "task" if is_decision(owner) => Owner::DecisionTask,
         "task" | "userTask" | "scriptTask" | "manualTask" | "businessRuleTask" => Owner::Task,
@@ -327,6 +332,15 @@ fn kind(owner: Node<'_>) -> Owner {
         _ if defines("conditionalEventDefinition") => Owner::ConditionalEvent,
         _ if defines("signalEventDefinition") => Owner::SignalEvent,
         _ => Owner::Other,
+    }
+}
+
+/// What a setting of BPMN says, or what it means where it says nothing.
+fn is_true(node: Node<'_>, setting: &str, other: bool) -> bool {
+    match node.attr(setting).map(str::trim) {
+        Some("true" | "1") => true,
+        Some("false" | "0") => false,
+        _ => other,
     }
 }
 

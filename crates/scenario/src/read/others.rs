@@ -7,11 +7,18 @@ use travertine_xml::{Diagnostic, Node, Ns, Severity};
 
 use super::{Sink, is_ours};
 
+const EITHER: &[&str] = &["true", "1", "false", "0"];
+
 /// Attributes of BPMN with another meaning than that which is executed: where, which, and the values that
 /// are.
 const SETTINGS: &[(&str, &str, &[&str])] = &[
     ("", "startQuantity", &["1"]),
     ("", "completionQuantity", &["1"]),
+    ("", "triggeredByEvent", EITHER),
+    ("", "isForCompensation", EITHER),
+    ("", "isInterrupting", EITHER),
+    ("", "cancelActivity", EITHER),
+    ("", "isSequential", EITHER),
     ("receiveTask", "instantiate", &["false", "0"]),
     ("eventBasedGateway", "instantiate", &["false", "0"]),
     ("eventBasedGateway", "eventGatewayType", &["Exclusive"]),

@@ -269,23 +269,18 @@ impl Simulation {
         let inner = self.make_scope(handler, host, Some(scope), kind);
         let token = self.make(start, Some(inner), at.instance, label, at.status, Role::Armed);
         self.scope_mut(scope).armed.push(token);
-        self.own_of_handler(token, handler, inner)?;
+        self.own_of_handler(token, handler, inner);
         self.token_mut(token).must_fall = again;
         self.mark(token, State::Entered)?;
         self.await_event(token)
     }
 
     /// What is given of the attributes of an event sub-process, with which its start event begins.
-    pub(super) fn own_of_handler(
-        &mut self,
-        token: TokenId,
-        handler: NodeId,
-        inner: ScopeId,
-    ) -> Done {
+    pub(super) fn own_of_handler(&mut self, token: TokenId, handler: NodeId, inner: ScopeId) {
         self.as_handler(token, handler, |run| {
             run.add_own(token);
-            run.declare(token, inner)
-        })
+            run.declare(token, inner);
+        });
     }
 
     /// Does something as if the token at the start event of an event sub-process stood at that itself.
@@ -339,9 +334,11 @@ impl Simulation {
         self.as_handler(token, handler, |run| run.restrictions_hold(token, at))
     }
 
-    /// An event sub-process is triggered: its attributes are worked out, then its operators are applied.
+    /// An event sub-process is triggered: its data counts, its attributes are worked out, and its operators are
+    /// applied.
     pub(super) fn enter_handler(&mut self, token: TokenId, handler: NodeId) -> Done {
         self.as_handler(token, handler, |run| {
+            run.count_given(token)?;
             run.work_out(token)?;
             run.operate(token)
         })

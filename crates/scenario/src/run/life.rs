@@ -93,8 +93,8 @@ impl Simulation {
         }
         let made = copies.next.clone();
         self.token_mut(main).copies = Some(copies);
-        for (copy, number) in made.iter().zip(1_i64..) {
-            self.set_index(*copy, index.as_ref(), number);
+        for copy in &made {
+            self.set_index(*copy, index.as_ref(), self.token(*copy).number)?;
             self.mark(*copy, State::Created)?;
         }
         if *sequential {
@@ -135,9 +135,16 @@ impl Simulation {
         }
     }
 
-    pub(super) fn set_index(&mut self, token: TokenId, index: Option<&Name>, number: i64) {
-        if let Some(id) = index.and_then(|it| self.named(token, it)) {
-            self.put(token, id, number.into());
+    /// Numbers a copy or a round.
+    pub(super) fn set_index(
+        &mut self,
+        token: TokenId,
+        index: Option<&Name>,
+        number: usize,
+    ) -> Done {
+        match index.and_then(|it| self.named(token, it)) {
+            Some(id) => self.write(token, id, number.into()),
+            None => Ok(()),
         }
     }
 
@@ -163,8 +170,7 @@ impl Simulation {
         let model = Arc::clone(&self.model);
         let node = &model.nodes[self.token(token).node];
         if let Some(Repeat::Loop { index, .. }) = &node.repeat {
-            let round = i64::try_from(self.token(token).number).unwrap_or(i64::MAX);
-            self.set_index(token, index.as_ref(), round);
+            self.set_index(token, index.as_ref(), self.token(token).number)?;
         }
         if node.is_scope() {
             self.open(token)?;
@@ -262,7 +268,8 @@ impl Simulation {
         let (node, parent) = (at.node, at.scope);
         let scope = self.make_scope(node, host, parent, ScopeKind::Plain);
         self.token_mut(host).inner = Some(scope);
-        self.declare(host, scope)
+        self.declare(host, scope);
+        self.count_given(host)
     }
 
     pub(super) fn make_scope(

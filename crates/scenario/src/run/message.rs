@@ -50,7 +50,8 @@ impl Simulation {
         // Whoever has ended takes nothing any more.
         if let Some(Value::String(recipient)) = header.get("recipient") {
             let ended = |it: &super::Instance| {
-                it.id == *recipient && matches!(it.outcome, Outcome::Completed | Outcome::Failed)
+                is_part(recipient, &it.id)
+                    && matches!(it.outcome, Outcome::Completed | Outcome::Failed)
             };
             if self.instances.iter().any(ended) {
                 return;
@@ -176,13 +177,18 @@ impl Simulation {
 
     /// Messages to an instance that has ended reach nobody.
     pub(super) fn withdraw_messages_to(&mut self, instance: &Name) {
-        let part = format!("{instance}^");
         let is_to = |it: &Message| match it.header.get("recipient") {
-            Some(Value::String(to)) => to == instance || to.starts_with(&part),
+            Some(Value::String(to)) => is_part(to, instance),
             _ => false,
         };
         for all in self.messages.values_mut() {
             all.retain(|_, it| !is_to(it));
         }
     }
+}
+
+/// Whether a name is that of an instance, or of a copy or handler in it.
+fn is_part(name: &str, instance: &str) -> bool {
+    let rest = name.strip_prefix(instance);
+    rest.is_some_and(|it| it.is_empty() || it.starts_with('^'))
 }

@@ -164,8 +164,7 @@ impl Simulation {
         self.token_mut(token).number = at.number;
         let model = Arc::clone(&self.model);
         if let Some(Repeat::Each { index, .. }) = &model.nodes[activity].repeat {
-            let number = i64::try_from(at.number).unwrap_or(i64::MAX);
-            self.set_index(token, index.as_ref(), number);
+            self.set_index(token, index.as_ref(), at.number)?;
         }
         self.add_own(token);
         self.let_in(token)
@@ -178,7 +177,7 @@ impl Simulation {
         let inner = self.make_scope(handler, host, Some(kept), ScopeKind::Undoes(id));
         self.undoings.get_mut(&id).expect("it is at work").current = Some(UndoneBy::Handler(inner));
         self.token_mut(memory).scope = Some(inner);
-        self.own_of_handler(memory, handler, inner)?;
+        self.own_of_handler(memory, handler, inner);
         self.enter_handler(memory, handler)?;
         self.mark(memory, State::Completed)?;
         self.token_mut(memory).role = Role::Flow;

@@ -346,18 +346,27 @@ impl Simulation {
     }
 
     /// The data of a scope that has just been opened, as far as it comes with the scenario.
-    pub(super) fn declare(&mut self, token: TokenId, scope: ScopeId) -> Result<(), Failed> {
-        let model = Arc::clone(&self.model);
-        let node = self.scopes[&scope].node;
-        for id in &model.nodes[node].data {
-            let instance = self.token(token).instance;
-            let given = self.scenario.instances[instance].values.get(id).cloned();
-            if let Some(value) = given {
-                let old = self.keep(scope, *id, value.clone());
-                self.changed(token, *id, &old, &value)?;
-            }
+    pub(super) fn declare(&mut self, token: TokenId, scope: ScopeId) {
+        for (id, value) in self.given_data(token) {
+            self.keep(scope, id, value);
+            self.touched.insert(id);
+        }
+    }
+
+    /// Counts the data that came with the scenario when a scope is entered; that of an event sub-process is there
+    /// before.
+    pub(super) fn count_given(&mut self, token: TokenId) -> Result<(), Failed> {
+        for (id, value) in self.given_data(token) {
+            self.count(token, id, number(&value))?;
         }
         Ok(())
+    }
+
+    fn given_data(&self, token: TokenId) -> Vec<(AttributeId, Value)> {
+        let at = self.token(token);
+        let given = &self.scenario.instances[at.instance].values;
+        let own = self.model.nodes[at.node].data.iter();
+        own.filter_map(|it| Some((*it, given.get(it)?.clone()))).collect()
     }
 
     /// A status without attributes that mean nothing at a node's parent.

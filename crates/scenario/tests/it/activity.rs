@@ -228,3 +228,15 @@ fn a_copy_whose_turn_has_not_come_waits_for_the_others() {
     let expected = [("I^A#1", "time"), ("I^A#2", "tokens"), ("I^A#3", "tokens")];
     assert_eq!(waits, expected.map(|(label, what)| (label.into(), what)));
 }
+
+#[test]
+fn an_index_may_be_data() {
+    let own =
+        status(&operators(&["x := x * 10 + d"])) + &loop_of(&[("maximum", "3"), ("index", "d")]);
+    let data = node("dataObject", "O", &attributes(&["d|integer"]), "");
+    let inner = data + &start() + &node("task", "A", &own, ROUNDS) + &chain(&["S", "A"]);
+    assert_eq!(
+        result(&with(&["x|integer"], &inner), &["I; P; x := 0"]),
+        r#"I completed {"d":3,"x":123}"#
+    );
+}

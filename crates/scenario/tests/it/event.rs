@@ -470,3 +470,46 @@ fn a_scope_ends_once_and_when_all_in_it_has_begun() {
     let told = told(&with(&[], &inner), &["I; P;"]);
     assert_eq!(states(&told, "Sub"), "ARRIVED READY ENTERED BUSY COMPLETED EXITING DONE");
 }
+
+#[test]
+fn a_signal_of_the_last_token_reaches_the_event_sub_process_of_its_scope() {
+    let signal = "<bpmnos:signal name='go'/>";
+    for interrupting in [true, false] {
+        let main = event("endEvent", "A", "signal", signal);
+        let text = handled(interrupting, "signal", signal, &main);
+        assert!(result(&text, &["I; P; d := 0"]).contains(r#""d":1"#), "{interrupting}");
+    }
+}
+
+#[test]
+fn given_data_of_an_event_sub_process_counts_each_time_it_is_triggered() {
+    let typed = event("startEvent isInterrupting='false'", "HS", "escalation", "");
+    let own = node("dataObject", "O", &attributes(&["e|integer maximize 1"]), "");
+    let handler = node(
+        "subProcess triggeredByEvent='true'",
+        "H",
+        "",
+        &(own + &typed + &does("HA", &["e += 1"]) + &flow("HS", "HA")),
+    );
+    let thrown = |id: &str| event("intermediateThrowEvent", id, "escalation", "");
+    for (threw, worth) in [(&[][..], 0), (&["T"], 5), (&["T", "U"], 10)] {
+        let mut all = vec!["S"];
+        all.extend(threw);
+        let thrown: String = threw.iter().map(|it| thrown(it)).collect();
+        let inner = start() + &thrown + &handler + &chain(&all);
+        let mode = settings(travertine_scenario::Mode::First);
+        let mut run = begun(&with(&[], &inner), &["I; P;", "I; O; e := 4"], mode);
+        run.run().unwrap();
+        assert_eq!(run.objective(), worth.into());
+    }
+}
+
+#[test]
+fn settings_are_read_in_both_spellings() {
+    let text = guarded("cancelActivity='0'", "timer", &timer("2"), &["timestamp := 5"]);
+    let told1 = told(&text, &["I; P;"]);
+    assert_eq!(states(&told1, "Sub"), "ARRIVED READY ENTERED BUSY COMPLETED EXITING DEPARTED");
+    let text = handled(false, "timer", &timer("2"), &does("A", &["timestamp := 5"]));
+    let text = text.replace("='false'", "='0'").replace("='true'", "='1'");
+    assert_eq!(result(&text, &["I; P; d := 0"]), r#"I completed {"d":1}"#);
+}

@@ -283,3 +283,18 @@ fn a_copy_and_what_does_not_interrupt_are_instances_of_their_own() {
         r#"I completed {"d":"I^A#1","h":"I^H#1","l":"I"}"#
     );
 }
+
+#[test]
+fn a_message_to_a_copy_of_who_has_ended_is_not_held() {
+    let text = |to: &str| {
+        let throws = event("endEvent", "A", "message", &message("m", &[("recipient", to)], &[]))
+            + &flow("S", "A");
+        two(&throws, &(end("B") + &flow("S2", "B")), "")
+    };
+    for (to, held) in [("\"J^B#1\"", 0), ("\"J\"", 0), ("\"J2\"", 1)] {
+        let mode = settings(travertine_scenario::Mode::First);
+        let mut run = begun(&text(to), &["I; P; timestamp := 2", "J; Q;"], mode);
+        run.run().unwrap();
+        assert_eq!(run.held().len(), held, "{to}");
+    }
+}

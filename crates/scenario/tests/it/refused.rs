@@ -98,8 +98,9 @@ fn elements_that_are_not_executed_are_named() {
 
 #[test]
 fn scenarios_are_checked_by_line() {
-    let text =
-        with(&["x|integer", "y := x|integer"], &(start() + &task("A", "") + &chain(&["S", "A"])));
+    let undoes = node("task isForCompensation='true'", "U", "", "");
+    let inner = start() + &task("A", "") + &undoes + &chain(&["S", "A"]);
+    let text = with(&["x|integer", "y := x|integer"], &inner);
     let model = model(&text);
     let refused = |rows: &str| {
         let scenario = travertine_scenario::Scenario::read(
@@ -128,7 +129,11 @@ fn scenarios_are_checked_by_line() {
         line 2: there is no attribute 'z' at P
         line 2: there is no global attribute 'x'
         line 2: there is no attribute 'z' at P
-        line 3: there is no attribute 'z' at A"#]].assert_eq(&[
+        line 3: there is no attribute 'z' at A
+        line 3: COMPLETION is of tasks, and S is none
+        line 3: nothing of S could be disclosed
+        line 3: U undoes something, and is never READY
+        line 3: nothing of U could be disclosed"#]].assert_eq(&[
         refused(""),
         refused("INSTANCE_ID; NODE_ID"),
         refused("INSTANCE_ID, NODE_ID, INITIALIZATION"),
@@ -148,6 +153,10 @@ fn scenarios_are_checked_by_line() {
         refused(
             "INSTANCE_ID; NODE_ID; INITIALIZATION; READY\nI; P;\nI; A; ; x := if z == undefined then 1 else 2"
         ),
+        refused("INSTANCE_ID; NODE_ID; INITIALIZATION; COMPLETION\nI; P;\nI; S; ; x := 1"),
+        refused("INSTANCE_ID; NODE_ID; INITIALIZATION; DISCLOSURE\nI; P;\nI; S; ; 4"),
+        refused("INSTANCE_ID; NODE_ID; INITIALIZATION; READY\nI; P;\nI; U; ; x := 1"),
+        refused("INSTANCE_ID; NODE_ID; INITIALIZATION; DISCLOSURE\nI; P;\nI; U; ; 4"),
     ].join("\n"));
 }
 
@@ -432,5 +441,48 @@ fn an_event_cannot_wait_for_what_is_worked_out_when_it_has_happened() {
         let expected =
             "TV0743: startEvent 'HS' reads 'k', which is worked out when it has happened";
         assert_eq!(found, if late { expected } else { "" }, "{extension}");
+    }
+}
+
+#[test]
+fn settings_that_mean_nothing_are_named() {
+    let error = |setting: &str| {
+        start()
+            + &task("A", "")
+            + &node(
+                &format!("boundaryEvent attachedToRef='A' {setting}"),
+                "B",
+                "",
+                "<bpmn:errorEventDefinition/>",
+            )
+            + &flow("S", "A")
+    };
+    let waits = |scope: &str| {
+        start()
+            + &event("intermediateCatchEvent", "A", "conditional", &restrictions(&[scope]))
+            + &flow("S", "A")
+    };
+    for (inner, expected) in [
+        (error("cancelActivity='true'"), ""),
+        (
+            error("cancelActivity='false'"),
+            "TV0747: cancelActivity of boundaryEvent 'B' has no effect: an error interrupts",
+        ),
+        (
+            error("cancelActivity='no'"),
+            "TV0745: cancelActivity=\"no\" of boundaryEvent 'B' is not executed in models made for BPMNOS",
+        ),
+        (waits("full|x > 1"), ""),
+        (
+            waits("entry|x > 1"),
+            "TV0747: the scope of a restriction of intermediateCatchEvent 'A' has no effect",
+        ),
+        (
+            start() + &task("A", "") + &flow("S", "A").replace("'S-A'", "'A'"),
+            "TV0744: the id of sequenceFlow 'A' is that of another element, too",
+        ),
+    ] {
+        let data = node("dataObject", "O", &attributes(&["x|integer"]), "");
+        assert_eq!(errors(&with(&[], &(data + &inner))), expected);
     }
 }
