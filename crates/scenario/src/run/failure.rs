@@ -93,6 +93,7 @@ impl Simulation {
 
     /// Takes away what is in a scope: armed handlers, running ones, then its tokens, but for one.
     pub(super) fn clear(&mut self, scope: ScopeId, except: Option<TokenId>) -> Done {
+        self.scope_mut(scope).beginning = false;
         for token in std::mem::take(&mut self.scope_mut(scope).armed) {
             self.withdraw(token)?;
         }

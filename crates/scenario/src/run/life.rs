@@ -313,24 +313,27 @@ impl Simulation {
             let label = Name::clone(&at.label);
             let token = self.make(*start, Some(scope), at.instance, label, status, Role::Flow);
             self.scope_mut(scope).live.insert(token);
-            if let Kind::Start(_) = model.nodes[*start].kind {
+            let is_start = matches!(model.nodes[*start].kind, Kind::Start(_));
+            if is_start {
                 self.mark(token, State::Entered)?;
-                if !armed {
-                    armed = true;
-                    self.arm_handlers(scope)?;
-                }
+            }
+            // What begins without a start event may need them at once.
+            if !std::mem::replace(&mut armed, true) {
+                self.arm_handlers(scope)?;
+            }
+            if is_start {
                 self.leave(token)?;
             } else if model.nodes[*start].is_activity() {
                 self.arrive_at_activity(token, State::Created)?;
             } else {
                 self.arrive(token)?;
             }
-            // What has failed on the way has taken everything with it.
-            if !self.scopes.contains_key(&scope) {
+            // What has failed on the way, or handles that, has taken everything with it.
+            if !self.scopes.get(&scope).is_some_and(|it| it.beginning) {
                 return Ok(());
             }
         }
-        if !armed && !self.scopes[&scope].failing {
+        if !armed {
             self.arm_handlers(scope)?;
         }
         self.scope_mut(scope).beginning = false;

@@ -12,7 +12,7 @@ use crate::model::{HeaderText, Kind, MessageText};
 
 impl Simulation {
     /// The message of a token's node; where there are several, each copy of a multi-instance task has one of its own.
-    fn text_of(&self, token: TokenId) -> Option<MessageText> {
+    pub(super) fn text_of(&self, token: TokenId) -> Option<MessageText> {
         let all = &self.node_of(token).messages;
         let own = all.get(self.token(token).number.saturating_sub(1));
         own.or_else(|| all.first()).cloned()

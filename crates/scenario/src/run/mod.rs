@@ -610,7 +610,7 @@ impl Simulation {
         let due = |of: &BTreeSet<(Number, u64, TokenId)>| {
             of.iter().find(|(_, ticket, it)| *it == id && *ticket == token.ticket).map(|it| it.0)
         };
-        let message = || node.messages.first().map(|it| Name::clone(&it.name));
+        let message = || self.text_of(id).map(|it| it.name);
         if matches!(token.role, Role::Memory) {
             return None;
         }

@@ -163,7 +163,7 @@ pub(super) struct Scope {
     pub(super) performer: Performer,
     /// How many times each event sub-process was armed.
     pub(super) armings: BTreeMap<NodeId, usize>,
-    /// Not all that begins in it by itself has begun.
+    /// Not all that begins in it by itself has begun, and will.
     pub(super) beginning: bool,
     /// Nothing in it goes on any more but what undoes.
     pub(super) failing: bool,

@@ -493,3 +493,29 @@ fn a_task_at_work_that_is_failed_is_handled_now() {
     run.run().unwrap();
     assert_eq!(summary(&run), r#"I completed {"y":1}"#);
 }
+
+#[test]
+fn what_begins_without_a_start_event_is_handled_too() {
+    let typed = event("startEvent", "HS", "error", "");
+    let handler = node(
+        "subProcess triggeredByEvent='true'",
+        "H",
+        "",
+        &(typed + &does("HA", &["y := 1"]) + &flow("HS", "HA")),
+    );
+    let inner = event("endEvent", "X", "error", "") + &task("A", "") + &handler;
+    expect![[r"
+        0 I P ENTERED BUSY
+        0 I HS ENTERED BUSY
+        0 I X ARRIVED ENTERED FAILED
+        0 I HS COMPLETED DEPARTED
+        0 I HA ARRIVED READY ENTERED BUSY COMPLETED EXITING DONE
+        0 I P COMPLETED DONE"]]
+    .assert_eq(&told(&with(&["y|integer"], &inner), &["I; P;"]));
+    let ends = event("endEvent", "X", "terminate", "") + &task("A", "");
+    expect![[r"
+        0 I P ENTERED BUSY
+        0 I X ARRIVED ENTERED DONE
+        0 I P COMPLETED DONE"]]
+    .assert_eq(&told(&with(&[], &ends), &["I; P;"]));
+}

@@ -298,3 +298,12 @@ fn a_message_to_a_copy_of_who_has_ended_is_not_held() {
         assert_eq!(run.held().len(), held, "{to}");
     }
 }
+
+#[test]
+fn each_copy_that_waits_tells_its_own_message() {
+    let text = in_copies("receiveTask", EACH, &["a", "b"], "");
+    let mut run = begun(&text, &["I; P;"], settings(travertine_scenario::Mode::First));
+    run.run().unwrap();
+    let names: Vec<_> = run.waiting().into_iter().filter_map(|it| it.name).collect();
+    assert_eq!(names, ["a".into(), "b".into()]);
+}
