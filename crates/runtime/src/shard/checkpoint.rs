@@ -44,18 +44,45 @@ impl Checkpoint {
     /// Stores it, by right of a claim.
     pub fn store(&self, store: &dyn Store, claim: &Claim) -> Result<(), StoreError> {
         store.checkpoint(claim, self.upto, &self.state, &self.changes)?;
-        // One by one, because one may have gone before a crash that the rows did not survive.
-        for fold in &self.folds {
-            match store.fold(claim, std::slice::from_ref(fold)) {
-                Ok(()) | Err(StoreError::NoSuchEntry { .. }) => {}
-                // Nobody needs them any more.
-                Err(error @ StoreError::Corrupt { .. }) => {
-                    tracing::error!(%error, "entries of an ended instance stay");
-                }
-                Err(error) => return Err(error),
-            }
+        // A store that is near lets others write in between.
+        let at_once = if store.is_near() { 1 } else { FOLDS_AT_ONCE };
+        lots(&self.folds, at_once).into_iter().try_for_each(|it| fold(store, claim, it))
+    }
+}
+
+/// How many instances are shortened or deleted with one statement of a store behind a network.
+const FOLDS_AT_ONCE: usize = 64;
+
+/// Folds in order, so many at a time, and each entry at one time only: a fold begins with what another one has left.
+fn lots(folds: &[Fold], at_once: usize) -> Vec<&[Fold]> {
+    let (mut lots, mut from, mut of) = (Vec::new(), 0, BTreeSet::new());
+    for (at, fold) in folds.iter().enumerate() {
+        if of.len() == at_once || of.contains(&fold.last) {
+            lots.push(&folds[from..at]);
+            from = at;
+            of.clear();
         }
-        Ok(())
+        of.insert(fold.last);
+    }
+    if from < folds.len() {
+        lots.push(&folds[from..]);
+    }
+    lots
+}
+
+fn fold(store: &dyn Store, claim: &Claim, folds: &[Fold]) -> Result<(), StoreError> {
+    match store.fold(claim, folds) {
+        // One may have gone before a crash that the rows did not survive. The others are to go all the same.
+        Err(StoreError::NoSuchEntry { .. } | StoreError::Corrupt { .. }) if folds.len() > 1 => {
+            folds.iter().try_for_each(|it| fold(store, claim, std::slice::from_ref(it)))
+        }
+        Ok(()) | Err(StoreError::NoSuchEntry { .. }) => Ok(()),
+        // Nobody needs them any more.
+        Err(error @ StoreError::Corrupt { .. }) => {
+            tracing::error!(%error, "entries of an ended instance stay");
+            Ok(())
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -547,4 +574,21 @@ pub(crate) fn json(values: &Assignments) -> Name {
     }
     let map: Map = values.iter().cloned().collect();
     Value::from(map).to_json().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folds_go_together_unless_one_begins_with_what_another_one_leaves() {
+        let folds = [1, 2, 3, 2, 4].map(|last| Fold { last, entry: None });
+        let of = |at_once: usize| -> Vec<Vec<Seq>> {
+            let lots = lots(&folds, at_once);
+            lots.into_iter().map(|it| it.iter().map(|it| it.last).collect()).collect()
+        };
+        assert_eq!(of(1), [vec![1], vec![2], vec![3], vec![2], vec![4]]);
+        assert_eq!(of(2), [vec![1, 2], vec![3, 2], vec![4]]);
+        assert_eq!(of(64), [vec![1, 2, 3], vec![2, 4]]);
+    }
 }

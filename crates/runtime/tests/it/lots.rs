@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
@@ -27,6 +27,8 @@ struct Far {
     store: MemoryStore,
     single: AtomicUsize,
     lots: AtomicUsize,
+    /// How many folds there were with each statement.
+    folded: Mutex<Vec<usize>>,
     /// How often it cannot be reached when it is asked for lots.
     away: AtomicUsize,
     /// Whether all that was written was written by threads with nothing else to do.
@@ -39,6 +41,7 @@ impl Far {
             store: MemoryStore::new(1),
             single: AtomicUsize::new(0),
             lots: AtomicUsize::new(0),
+            folded: Mutex::default(),
             away: AtomicUsize::new(0),
             written_aside: AtomicBool::new(true),
         })
@@ -127,6 +130,7 @@ impl Layer for Far {
     }
 
     fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), StoreError> {
+        self.folded.lock().expect("nobody fails").push(folds.len());
         self.write().fold(claim, folds)
     }
 }
@@ -205,6 +209,7 @@ fn nothing_is_written_to_a_store_far_away_by_the_thread_that_decides() {
     let at_once = Retention { history: Some(Duration::ZERO), ..Retention::default() };
     let swept = engine.sweep_with(&at_once).unwrap();
     assert_eq!(swept.folded, 3);
+    assert_eq!(*far.folded.lock().unwrap(), [3], "all of them at once");
     let last = engine.store().last(ShardId(0)).unwrap();
     for id in &ids {
         let row = engine.store().instance(*id).unwrap().unwrap();
