@@ -27,6 +27,8 @@ struct Far {
     store: MemoryStore,
     single: AtomicUsize,
     lots: AtomicUsize,
+    /// Of how many instances all that there is was asked for.
+    loaded: AtomicUsize,
     /// How many folds there were with each statement.
     folded: Mutex<Vec<usize>>,
     /// How often it cannot be reached when it is asked for lots.
@@ -41,6 +43,7 @@ impl Far {
             store: MemoryStore::new(1),
             single: AtomicUsize::new(0),
             lots: AtomicUsize::new(0),
+            loaded: AtomicUsize::new(0),
             folded: Mutex::default(),
             away: AtomicUsize::new(0),
             written_aside: AtomicBool::new(true),
@@ -109,6 +112,7 @@ impl Layer for Far {
             };
             return instances.iter().map(|_| of(&error)).collect();
         }
+        self.loaded.fetch_add(instances.len(), Ordering::Relaxed);
         self.count(&self.lots).load(shard, instances)
     }
 
@@ -191,6 +195,28 @@ fn a_batch_that_needs_what_cannot_be_read_now_is_not_begun_before_it_can() {
     assert_eq!(engine.start("p").id("n").wait(), Ok(named));
     engine.cancel(other).wait().unwrap();
     assert_eq!((engine.fault(), far.take().0), (None, 0), "nothing was read by itself");
+    engine.shutdown().unwrap();
+}
+
+#[test]
+fn however_much_waits_little_more_is_read_beforehand_than_is_done() {
+    const MANY: usize = 2_000;
+    let far = Far::new();
+    let (store, engine) = open(&far);
+    engine.deploy(&[waits()]).unwrap();
+    let started: Vec<_> = (0..MANY).map(|_| engine.start("p").begin()).collect();
+    let ids: Vec<InstanceId> = started.into_iter().map(|it| it.wait().unwrap().0).collect();
+    engine.shutdown().unwrap();
+    drop(store);
+
+    let (_, engine) = open(&far);
+    far.take();
+    far.loaded.store(0, Ordering::Relaxed);
+    let cancelled: Vec<_> = ids.iter().map(|id| engine.cancel(*id)).collect();
+    assert!(cancelled.into_iter().all(|it| it.wait().is_ok()));
+    assert_eq!(far.take().0, 0, "something was read by itself");
+    let loaded = far.loaded.load(Ordering::Relaxed);
+    assert!((MANY..=4 * MANY).contains(&loaded), "{loaded}");
     engine.shutdown().unwrap();
 }
 

@@ -27,8 +27,11 @@ use crate::{
     shard::{Case, Remains, panic_text},
 };
 
-/// How much of what waits is looked at beforehand: about as much as a batch takes.
-const FORESEEN: usize = 4_096;
+/// How much of what waits is looked at beforehand at most: about as much as a batch can take.
+const FORESEEN_MAX: usize = 4_096;
+
+/// How much of it is looked at in any case.
+const FORESEEN_MIN: usize = 128;
 
 /// Decides for the shards of a lane, until all of them have ended.
 pub(in crate::engine) fn decide(common: &Common, mut lane: Lane, writer: &Writer) {
@@ -160,6 +163,9 @@ pub(super) struct Seat {
     storing: bool,
     stopping: bool,
     last_rows: Instant,
+    /// How much of what waits is looked at beforehand, and taken at most: twice as much as was taken last, so that
+    /// looking costs no more than doing, however much waits.
+    foreseen: usize,
     /// How often in a row the store was away when it was asked for what a batch needs.
     away: u32,
 }
@@ -184,6 +190,7 @@ impl Seat {
             storing: false,
             stopping: false,
             last_rows: Instant::now(),
+            foreseen: FORESEEN_MIN,
             away: 0,
         }
     }
@@ -270,17 +277,21 @@ impl Seat {
     ) -> Result<Option<Sealed>, Error> {
         let Some(shard) = &mut self.shard else { return Ok(None) };
         shard.tick(common.clock.now());
-        shard.foresee(inputs.iter().take(FORESEEN).filter_map(|it| match it {
+        shard.foresee(inputs.iter().take(self.foreseen).filter_map(|it| match it {
             Input::Mail(mail) => Some(Case::Mail(mail.id)),
             Input::Ask(Request::EndAttempt(it), _) => Some(Case::attempt(it.given.job)),
             _ => None,
         }));
         let is_far = !common.store.is_near();
-        if is_far && let Err(error) = shard.fetch(needs(inputs)) {
+        if is_far && let Err(error) = shard.fetch(needs(inputs.iter().take(self.foreseen))) {
             return self.wait_for_store(common, error);
         }
         self.away = 0;
-        while let Some(input) = inputs.pop_front() {
+        let mut taken = 0;
+        while taken < self.foreseen
+            && let Some(input) = inputs.pop_front()
+        {
+            taken += 1;
             match input {
                 Input::Ask(Request::Flush(_), to) => self.flushes.push(to),
                 Input::Ask(request, to) => shard.request(request, to),
@@ -292,6 +303,7 @@ impl Seat {
                 break;
             }
         }
+        self.foreseen = (2 * taken).clamp(FORESEEN_MIN, FORESEEN_MAX);
         shard.work();
         if is_far {
             shard.forget_fetched();
@@ -397,10 +409,10 @@ impl Seat {
     }
 }
 
-/// What will be needed for what waits, as much of it as is looked at beforehand.
-fn needs(inputs: &VecDeque<Input>) -> Needs {
+/// What will be needed for this.
+fn needs<'a>(inputs: impl Iterator<Item = &'a Input>) -> Needs {
     let mut needs = Needs::default();
-    for input in inputs.iter().take(FORESEEN) {
+    for input in inputs {
         match input {
             Input::Ask(request, _) => needs.note_request(request),
             Input::Mail(mail) => Shard::note_mail(&mut needs, &mail.body),
