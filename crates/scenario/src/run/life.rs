@@ -10,7 +10,8 @@ use super::{
     state::{Copies, Merged, Performer, Role, Scope, ScopeId, ScopeKind, State, Status, TokenId},
 };
 use crate::model::{
-    Kind, NodeId, Repeat, Restriction, RestrictionAt, Start, TIMESTAMP, Trigger, names_in,
+    AttributeKind, Kind, NodeId, Repeat, Restriction, RestrictionAt, Start, TIMESTAMP, Trigger,
+    names_in,
 };
 
 /// More copies are not made of one activity.
@@ -94,7 +95,7 @@ impl Simulation {
         let made = copies.next.clone();
         self.token_mut(main).copies = Some(copies);
         for copy in &made {
-            self.set_index(*copy, index.as_ref(), self.token(*copy).number)?;
+            self.set_index(*copy, index.as_ref())?;
             self.mark(*copy, State::Created)?;
         }
         if *sequential {
@@ -135,17 +136,16 @@ impl Simulation {
         }
     }
 
-    /// Numbers a copy or a round.
-    pub(super) fn set_index(
-        &mut self,
-        token: TokenId,
-        index: Option<&Name>,
-        number: usize,
-    ) -> Done {
-        match index.and_then(|it| self.named(token, it)) {
-            Some(id) => self.write(token, id, number.into()),
-            None => Ok(()),
-        }
+    /// Tells a token which copy or round it is.
+    fn set_index(&mut self, token: TokenId, index: Option<&Name>) -> Done {
+        let at = self.token(token);
+        let Some(id) = index.and_then(|it| self.named(token, it)) else { return Ok(()) };
+        let attribute = &self.model.attributes[id];
+        // Data of the activity itself is there once that is let in.
+        let later = attribute.kind == AttributeKind::Data
+            && attribute.owner == Some(at.node)
+            && at.inner.is_none();
+        if later { Ok(()) } else { self.write(token, id, at.number.into()) }
     }
 
     /// All that the token needs is known.
@@ -169,11 +169,11 @@ impl Simulation {
         self.token_mut(token).remembered = false;
         let model = Arc::clone(&self.model);
         let node = &model.nodes[self.token(token).node];
-        if let Some(Repeat::Loop { index, .. }) = &node.repeat {
-            self.set_index(token, index.as_ref(), self.token(token).number)?;
-        }
         if node.is_scope() {
             self.open(token)?;
+        }
+        if let Some(Repeat::Loop { index, .. } | Repeat::Each { index, .. }) = &node.repeat {
+            self.set_index(token, index.as_ref())?;
         }
         self.work_out(token)?;
         self.mark(token, State::Entered)?;

@@ -162,10 +162,6 @@ impl Simulation {
         self.undoings.get_mut(&id).expect("it is at work").current =
             Some(UndoneBy::Activity(token));
         self.token_mut(token).number = at.number;
-        let model = Arc::clone(&self.model);
-        if let Some(Repeat::Each { index, .. }) = &model.nodes[activity].repeat {
-            self.set_index(token, index.as_ref(), at.number)?;
-        }
         self.add_own(token);
         self.let_in(token)
     }

@@ -234,9 +234,19 @@ fn an_index_may_be_data() {
     let own =
         status(&operators(&["x := x * 10 + d"])) + &loop_of(&[("maximum", "3"), ("index", "d")]);
     let data = node("dataObject", "O", &attributes(&["d|integer"]), "");
-    let inner = data + &start() + &node("task", "A", &own, ROUNDS) + &chain(&["S", "A"]);
+    let inner = data.clone() + &start() + &node("task", "A", &own, ROUNDS) + &chain(&["S", "A"]);
     assert_eq!(
         result(&with(&["x|integer"], &inner), &["I; P; x := 0"]),
         r#"I completed {"d":3,"x":123}"#
     );
+    // That of a sub-process is its own, each time.
+    let sum = node("dataObject", "Sum", &attributes(&["sum|integer"]), "");
+    let inside =
+        data + &node("startEvent", "SS", "", "") + &does("A", &["sum += d"]) + &flow("SS", "A");
+    for (marker, number) in [(ROUNDS, "maximum"), (EACH, "cardinality"), (IN_TURN, "cardinality")] {
+        let repeats = loop_of(&[(number, "3"), ("index", "d")]);
+        let sub = node("subProcess", "Sub", &repeats, &(marker.to_owned() + &inside));
+        let inner = sum.clone() + &start() + &sub + &flow("S", "Sub");
+        assert_eq!(result(&with(&[], &inner), &["I; P; sum := 0"]), r#"I completed {"sum":6}"#);
+    }
 }
