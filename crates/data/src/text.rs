@@ -12,7 +12,7 @@ pub fn value_of(text: &str) -> Result<Value, String> {
     match Value::parse_json(text) {
         Ok(value) => Ok(value),
         Err(error) if begins_like_json(text) && !error.is_malformed() => Err(format!(
-            "this JSON cannot be taken: {error}; what is so deep or so long is kept as a text, in double quotes"
+            "this JSON cannot be taken: {error}; what is so deep, so long or so large is kept as a text, in double quotes"
         )),
         Err(error) if begins_like_json(text) => Err(format!(
             "it begins like JSON, but is not: {error}; a text that begins so is written in double quotes, \

@@ -466,11 +466,11 @@ impl Run<'_> {
     }
 }
 
-/// How much is kept of what went wrong with work that is tried again, in bytes.
-const MESSAGE_BYTES_MAX: usize = 2_000;
+/// How much is kept of what went wrong, in bytes.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 2_000;
 
-/// As much of a message as people read. It is kept with each attempt.
-fn shortened(message: &str) -> Name {
+/// As much of a message as people read. It is kept with each attempt and incident.
+pub(crate) fn shortened(message: &str) -> Name {
     match message.len() {
         ..=MESSAGE_BYTES_MAX => message.into(),
         _ => format!("{}…", &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)]).into(),

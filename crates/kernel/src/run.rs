@@ -10,6 +10,7 @@ use travertine_value::{EvalError, Excess, Name, Program, VALUE_DEPTH_MAX, Value}
 
 use crate::{
     budget::Budgets,
+    handle::{MESSAGE_BYTES_MAX, shortened},
     plan::{Changes, Each, Node, NodeId, OutputItem, Plan, Repeat, Write},
     rules::Rules,
     scribe::Scribe,
@@ -476,7 +477,10 @@ impl<'a> Run<'a> {
         self.emit(Event::Posted { post, what: Arc::new(what) });
     }
 
-    pub(crate) fn incident(&mut self, token: TokenId, failure: Failure, redo: Cue) {
+    pub(crate) fn incident(&mut self, token: TokenId, mut failure: Failure, redo: Cue) {
+        if failure.message.len() > MESSAGE_BYTES_MAX {
+            failure.message = shortened(&failure.message).to_string();
+        }
         // Entering again applies the operators again.
         if let Some((_, status)) = self.entered.take_if(|(it, _)| *it == token)
             && self.instance.token(token).status != status

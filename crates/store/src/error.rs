@@ -159,8 +159,7 @@ impl fmt::Display for Error {
             Self::Lost { place, reason } => write!(
                 f,
                 "{place} has lost entries that were acknowledged: {reason}; bring back the log.db and \
-                 log.db-wal that belong together, or a backup, or accept the loss with \
-                 `travertine verify --accept-loss`"
+                 log.db-wal that belong together, or a backup"
             ),
             Self::DamagedRow { table, key, reason } => {
                 write!(f, "row {} of {table} is damaged: {reason}", key.instance)

@@ -231,13 +231,22 @@ pub enum TimeError {
     OutOfRange(String),
 }
 
+/// A text that is no time, or that there is none.
+fn given(text: &str) -> &str {
+    if text.trim().is_empty() { "nothing is given" } else { text }
+}
+
 impl fmt::Display for TimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotADate(text) => write!(f, "not a date such as 2026-01-31T12:00:00Z: {text}"),
-            Self::NotADuration(text) => write!(f, "not a duration such as PT5M or P1D: {text}"),
+            Self::NotADate(text) => {
+                write!(f, "not a date such as 2026-01-31T12:00:00Z: {}", given(text))
+            }
+            Self::NotADuration(text) => {
+                write!(f, "not a duration such as PT5M or P1D: {}", given(text))
+            }
             Self::NotACycle(text) => {
-                write!(f, "not a cycle such as R3/PT10S or 0 0 9 * * MON-FRI: {text}")
+                write!(f, "not a cycle such as R3/PT10S or 0 0 9 * * MON-FRI: {}", given(text))
             }
             Self::NeverFires(text) => write!(f, "the cycle would never fire: {text}"),
             Self::NotACron { text, why } => write!(f, "not a cron expression: {text}: {why}"),

@@ -1,4 +1,4 @@
-//! What scripts ask for that only a Java application has.
+//! What scripts ask for that only a Java application has, or only a browser or Node.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,13 @@ const JAVA: &[&str] = &[
     "repositoryService",
     "runtimeService",
     "taskService",
+    "java",
+    "javax",
 ];
+
+/// What scripts have elsewhere that nothing here stands for.
+const ELSEWHERE: &[&str] =
+    &["Date", "performance", "console", "print", "require", "fetch", "setTimeout", "setInterval"];
 
 /// The languages whose words are known.
 const JAVASCRIPT: &[&str] = &["javascript", "js", "ecmascript", "text/javascript"];
@@ -33,30 +39,47 @@ impl<'a> Lowering<'a> {
         if !JAVASCRIPT.contains(&language.as_str()) {
             return;
         }
-        let asked = asked(text.source);
-        if asked.is_empty() {
-            return;
+        let Asked { java, elsewhere } = asked(text.source);
+        if !java.is_empty() {
+            let message =
+                format!("the script asks for {}, which only Camunda's Java API has", listed(&java));
+            let help = "use variables, or execution.getVariable and execution.setVariable; else let a worker do \
+                        it";
+            self.warn("TV0728", text.at, message, help);
         }
-        let message = format!(
-            "the script asks for {}, which only Camunda's Java API has",
-            asked.into_iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
-        );
-        let help = "use variables, or execution.getVariable and execution.setVariable; else let a worker do \
-                    it";
-        self.warn("TV0728", text.at, message, help);
+        if !elsewhere.is_empty() {
+            let message =
+                format!("the script asks for {}, which scripts do not have", listed(&elsewhere));
+            let help = "scripts neither see the time nor anything outside: take it from a variable, or let a worker \
+                        do it";
+            self.warn("TV0728", text.at, message, help);
+        }
     }
+}
+
+fn listed(all: &BTreeSet<String>) -> String {
+    all.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// What a script asks for in vain.
+#[derive(Default)]
+struct Asked {
+    /// What only Camunda's Java API has.
+    java: BTreeSet<String>,
+    /// What no script has here.
+    elsewhere: BTreeSet<String>,
 }
 
 /// The words that a script reaches into without having declared them, and what it asks `execution` for in
 /// vain.
-fn asked(source: &str) -> BTreeSet<String> {
+fn asked(source: &str) -> Asked {
     let words = words(source);
     let declared: BTreeSet<&str> = words
         .windows(2)
         .filter(|it| ["var", "let", "const", "function", "class"].contains(&it[0]))
         .map(|it| it[1])
         .collect();
-    let mut found = BTreeSet::new();
+    let mut found = Asked::default();
     for (position, word) in words.iter().enumerate() {
         let before = position.checked_sub(1).map_or("", |it| words[it]);
         let (after, name) = (
@@ -68,10 +91,13 @@ fn asked(source: &str) -> BTreeSet<String> {
         }
         let reaches = matches!(after, Some("." | "("));
         if reaches && JAVA.contains(word) {
-            found.insert((*word).to_owned());
+            found.java.insert((*word).to_owned());
         }
         if *word == "execution" && after == Some(".") && !execution_has(name) {
-            found.insert(format!("execution.{name}"));
+            found.java.insert(format!("execution.{name}"));
+        }
+        if (reaches || before == "new") && ELSEWHERE.contains(word) {
+            found.elsewhere.insert((*word).to_owned());
         }
     }
     found
@@ -124,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_only_java_has_is_found_among_the_words() {
-        let found = |text| asked(text).into_iter().collect::<Vec<_>>();
+        let found = |text| asked(text).java.into_iter().collect::<Vec<_>>();
         assert_eq!(found("task.execution.setVariable('a', 1)"), ["task"]);
         assert_eq!(found("var t = Java.type('x'); S(json).prop('task.x')"), ["Java", "S"]);
         assert_eq!(found("execution.getVariable('a') + execution.getId()"), Vec::<&str>::new());

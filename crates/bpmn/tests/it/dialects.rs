@@ -255,6 +255,13 @@ fn scripts_that_need_the_java_api_are_warned_about() {
         |text: &str| -> Vec<_> { report(text).diagnostics.iter().map(|it| it.code).collect() };
     assert_eq!(codes(&listener("task.execution.setVariable('a', 1)")), ["TV0728"]);
     assert_eq!(codes(&listener("execution.setVariable('a', 1)")), Vec::<&str>::new());
+    for elsewhere in ["new Date()", "console.log(1)", "require('fs')", "java.lang.System.exit(0)"] {
+        assert_eq!(codes(&listener(elsewhere)), ["TV0728"], "{elsewhere}");
+    }
+    for own in ["function print(x) {} print(1)", "a.console.log(1)", "var Date = 1", "'new Date()'"]
+    {
+        assert_eq!(codes(&listener(own)), Vec::<&str>::new(), "{own}");
+    }
 }
 
 #[test]

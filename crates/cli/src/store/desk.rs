@@ -625,8 +625,8 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
     }
     match error {
         Error::Store(store::Error::InUse { .. }) => format!(
-            "{error}; one process at a time has a store, and this one does nothing for others. End it first, or \
-             look at a copy: {}",
+            "{error}; one process at a time has a store, and this command cannot go through that one. End it \
+             first, or look at a copy: {}",
             run(&["backup", "DIR"])
         ),
         Error::Store(store::Error::Missing { .. }) => {
@@ -636,6 +636,9 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
                  {DATA_VARIABLE} names another",
                 shell::quoted(&data.to_string())
             )
+        }
+        Error::Store(store::Error::Lost { .. }) if !place::is_url(data) => {
+            format!("{error}, or accept the loss with {}", run(&["verify", "--accept-loss"]))
         }
         Error::Store(store::Error::Away { .. }) if place::is_url(data) => format!(
             "{}: {error}; look whether PostgreSQL runs there and lets this user in, with a password from PGPASSWORD \
@@ -653,7 +656,7 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
             "{error}; make room and try again, `travertine delete` and `travertine compact` do so in the store"
         ),
         Error::Store(store::Error::ReadOnly { .. }) => {
-            format!("{error}; who has the right to can write it, and others can look at it")
+            format!("{error}; only a user who may write there can change it; others can look at it")
         }
         Error::NoSuchDefinition(_) => {
             let all: Vec<String> = engine.map(Engine::definitions).map_or_else(Vec::new, |it| {

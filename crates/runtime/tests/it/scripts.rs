@@ -42,3 +42,16 @@ fn an_engine_says_how_long_a_script_may_take() {
         }
     }
 }
+
+#[test]
+fn of_what_a_script_throws_as_much_is_kept_as_people_read() {
+    let world = World::with(Options { shards: 1, ..Options::default() });
+    let thrown = LOOP.replace("let sum", "throw new Error('é'.repeat(500000)); let sum");
+    world.deploy(&thrown);
+    world.engine().start("p").wait().expect("it starts");
+    world.rest();
+    let incidents = world.rows(Table::Incidents, vec![]);
+    let Some(Row::Incident(it)) = incidents.first() else { panic!("{incidents:?}") };
+    assert!(it.message.len() < 3_000 && it.message.contains("ééé"), "{} bytes", it.message.len());
+    world.check();
+}

@@ -1,6 +1,6 @@
 //! Going on with a log that has lost something, because someone says so.
 
-use std::path::Path;
+use std::{fs, io, path::Path};
 
 use super::{
     end, fault, file,
@@ -13,17 +13,25 @@ use crate::{Error, ShardId};
 
 /// Takes the log of a store as it is, where entries that were acknowledged are missing, and says what was
 /// lost: nothing where it is whole. Instances of which something is missing are halted when the store is opened. Views are
-/// made again from what is there.
+/// made again from what is there. Where nothing of the log is there, what is left beside it is removed.
 pub fn accept_loss(dir: &Path) -> Result<Vec<String>, Error> {
-    if !file::has_log(dir)? {
-        return Err(Error::Missing { store: dir.display().to_string() });
+    match file::need_log(dir) {
+        Err(Error::Lost { reason, .. }) => return clear(dir, reason),
+        there => there?,
     }
-    let _lock = Lock::take(dir)?;
+    let lock = Lock::take(dir)?;
     file::narrow(dir);
     let db = Database::log(dir);
     let (mut connection, found) = db.connect("full")?;
-    if let Found::Older(format) = found {
-        log::bring_up(&db, &mut connection, format)?;
+    match found {
+        Found::Older(format) => log::bring_up(&db, &mut connection, format)?,
+        Found::Ours => {}
+        Found::Nothing => {
+            if let Err(Error::Lost { reason, .. }) = file::check_remains(dir) {
+                drop((connection, lock));
+                return clear(dir, reason);
+            }
+        }
     }
     let mut all = || {
         let transaction = connection.transaction()?;
@@ -49,7 +57,7 @@ pub fn accept_loss(dir: &Path) -> Result<Vec<String>, Error> {
             if known > written.last {
                 let (last, missing) = (written.last, known - written.last);
                 lost.push(format!(
-                    "shard {shard} ends with entry {last}, and {known} were written ({missing} are missing)"
+                    "shard {shard} ends with entry {last}, and {known} were written ({missing} missing)"
                 ));
             }
             // Places of what is lost are not used again.
@@ -69,4 +77,16 @@ pub fn accept_loss(dir: &Path) -> Result<Vec<String>, Error> {
         Database::views(dir).remove()?;
     }
     Ok(lost)
+}
+
+/// Makes room for a new store where nothing of the log is left.
+fn clear(dir: &Path, reason: String) -> Result<Vec<String>, Error> {
+    let _lock = Lock::take(dir)?;
+    Database::views(dir).remove()?;
+    Database::log(dir).remove()?;
+    let mark = dir.join(end::NAME);
+    match fs::remove_file(&mark) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(fault::system(&mark, &error)),
+        _ => Ok(vec![format!("of the log nothing is there: {reason}")]),
+    }
 }

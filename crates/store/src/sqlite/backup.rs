@@ -18,9 +18,7 @@ const PAGES: i32 = 1024;
 /// again.
 pub fn backup(from: &Path, to: &Path) -> Result<(), Error> {
     let source = from.join("log.db");
-    if !file::has_log(from)? {
-        return Err(Error::Missing { store: from.display().to_string() });
-    }
+    file::need_log(from)?;
     file::make_directory(to)?;
     let inside = |from: &Path| to.canonicalize().is_ok_and(|to| to.starts_with(from));
     if from.canonicalize().is_ok_and(|it| inside(&it)) {

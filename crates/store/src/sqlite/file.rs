@@ -81,6 +81,26 @@ pub(super) fn has_log(dir: &Path) -> Result<bool, Error> {
     }
 }
 
+/// Refuses a directory in which everything but the log of a store is left: it is no place for a new one.
+pub(super) fn check_remains(dir: &Path) -> Result<(), Error> {
+    let log = dir.join("log.db");
+    let journal = if log.exists() { &[][..] } else { &["log.db-wal"] };
+    let beside = ["views.db", super::end::NAME].iter().chain(journal);
+    let Some(left) = beside.copied().find(|it| dir.join(it).exists()) else { return Ok(()) };
+    let how = if log.exists() { "empty" } else { "gone" };
+    let reason = format!("it is {how}, and {left} beside it is not");
+    Err(Error::Lost { place: log.display().to_string(), reason })
+}
+
+/// There must be a store in a directory.
+pub(super) fn need_log(dir: &Path) -> Result<(), Error> {
+    if has_log(dir)? {
+        return Ok(());
+    }
+    check_remains(dir)?;
+    Err(Error::Missing { store: dir.display().to_string() })
+}
+
 /// New files are for their owner alone. What a link points to is not ours to write.
 pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(0o600).custom_flags(NO_LINKS)

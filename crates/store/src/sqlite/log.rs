@@ -15,7 +15,7 @@ use travertine_value::time::Timestamp;
 use super::{
     Options,
     end::{self, End},
-    file::FileId,
+    file::{self, FileId},
     open::{Database, Found},
     wal::Wal,
     write::{Poison, Writer},
@@ -223,6 +223,10 @@ impl Log {
         poison: Arc<Poison>,
     ) -> Result<Self, Error> {
         let (mut connection, found) = db.connect("full")?;
+        let dir = db.path.parent().expect("it is in the directory of the store");
+        if let Found::Nothing = found {
+            file::check_remains(dir)?;
+        }
         match (found, create) {
             (Found::Ours, _) => {}
             (Found::Older(format), _) => bring_up(&db, &mut connection, format)?,
@@ -264,14 +268,13 @@ impl Log {
                 head.entries > most as u64,
             )?;
         }
-        let dir = db.path.parent().expect("it is in the directory of the store");
         for (shard, (marked, head)) in
             end::read(dir, &id, shards).into_iter().flatten().zip(&heads).enumerate()
         {
             if marked > head.last {
                 let (last, missing) = (head.last, marked - head.last);
                 return Err(db.lost(format!(
-                    "shard {shard} ends with entry {last}, and {marked} were written ({missing} are missing)"
+                    "shard {shard} ends with entry {last}, and {marked} were written ({missing} missing)"
                 )));
             }
         }

@@ -94,9 +94,7 @@ impl SqliteStore {
 
     /// Opens a copy of a store that cannot be written, to look at it. It goes with the answer.
     pub fn look(dir: &Path) -> Result<Self, Error> {
-        if !file::has_log(dir)? {
-            return Err(Error::Missing { store: dir.display().to_string() });
-        }
+        file::need_log(dir)?;
         let held = Lock::look(dir)?;
         let copy = look::copy(dir)?;
         let mut store = Self::open_in(
@@ -115,18 +113,19 @@ impl SqliteStore {
         if dir.exists() && !dir.is_dir() {
             return Err(foreign("it is a file, and a store is a directory"));
         }
-        let there = file::has_log(&dir)?;
+        let is_new = !file::has_log(&dir)?;
         if options.create {
             if !(1..=log::SHARDS_MAX).contains(&options.shards) {
                 let most = log::SHARDS_MAX;
                 let reason = format!("a store has 1 to {most} shards, not {}", options.shards);
                 return Err(Error::BadQuery { reason });
             }
-            if !there {
+            if is_new {
+                file::check_remains(&dir)?;
                 make_directory(&dir)?;
             }
-        } else if !there {
-            return Err(Error::Missing { store: dir.display().to_string() });
+        } else {
+            file::need_log(&dir)?;
         }
         let lock = Lock::take(&dir)?;
         file::narrow(&dir);
@@ -140,7 +139,7 @@ impl SqliteStore {
         let db = Database::log(&dir);
         let log = Log::open(db, create, options, Arc::clone(&poison))?;
         let views = Database::views(elsewhere.as_ref().map_or(&dir, |it| it.path()));
-        let views = Views::open(views, &log.id, |it| log.last(it), !there, poison)?;
+        let views = Views::open(views, &log.id, |it| log.last(it), is_new, poison)?;
         let notes = Notes::open(&dir, &log.id);
         if elsewhere.is_none() {
             file::reserve(&dir);

@@ -455,7 +455,7 @@ fn compare(
             let about = missing_instances(connection, end)?;
             let views = db.path.display();
             return Ok(Compared::Ahead(format!(
-                "shard {shard} ends with entry {end}, and {views} has seen {upto} ({missing} are missing{about})"
+                "shard {shard} ends with entry {end}, and {views} has seen {upto} ({missing} missing{about})"
             )));
         }
     }

@@ -45,7 +45,7 @@ fn durations_count_from_now() {
         ("-PT5S", NOW),
         ("5 minutes", "not a duration such as PT5M or P1D: 5 minutes"),
         ("P", "not a duration such as PT5M or P1D: P"),
-        ("", "not a duration such as PT5M or P1D: "),
+        ("", "not a duration such as PT5M or P1D: nothing is given"),
         ("PT5X", "not a duration such as PT5M or P1D: PT5X"),
         ("P9000Y", "the time is out of range: P9000Y"),
     ] {
@@ -131,7 +131,7 @@ fn what_is_no_cycle_is_refused() {
         ("10S", "not a cycle such as R3/PT10S or 0 0 9 * * MON-FRI: 10S"),
         ("PT0S", "the cycle would never fire: PT0S"),
         ("R3", "not a cycle such as R3/PT10S or 0 0 9 * * MON-FRI: R3"),
-        ("R/", "not a duration such as PT5M or P1D: "),
+        ("R/", "not a duration such as PT5M or P1D: nothing is given"),
         ("Rx/PT1S", "not a cycle such as R3/PT10S or 0 0 9 * * MON-FRI: Rx/PT1S"),
         (
             "R3/PT1S/2026-02-01/x",

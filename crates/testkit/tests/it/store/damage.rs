@@ -100,12 +100,48 @@ fn a_log_that_is_older_than_its_views_is_refused_and_nothing_is_thrown_away() {
         let told = refused(&to);
         assert!(matches!(told, Error::Lost { .. }), "{told:?}");
         let words = told.to_string();
-        assert!(words.contains("entry 10") && words.contains("2 are missing"), "{words}");
-        assert!(words.contains("--accept-loss"), "{words}");
+        assert!(words.contains("entry 10") && words.contains("2 missing"), "{words}");
         assert_eq!(fs::read(to.join("views.db")).unwrap(), views);
         // The right log is put back, and all is well.
         fs::copy(from.join("log.db"), to.join("log.db")).unwrap();
         assert_eq!(open(&to).last(ShardId(0)).unwrap(), 12);
+    }
+}
+
+#[test]
+fn a_store_whose_log_is_gone_or_empty_is_not_taken_for_none() {
+    let (dir, from, to, store) = store_of(10);
+    drop(store);
+    let backup = dir.path().join("backup");
+    for (without, is_gone, left) in [
+        (&[][..], true, "views.db"),
+        (&[], false, "views.db"),
+        (&["views.db", "views.db-wal", "views.db-shm"], true, "end"),
+        (&["views.db", "views.db-wal", "views.db-shm"], false, "end"),
+    ] {
+        copy(&from, &to);
+        for name in without.iter().chain(&["log.db", "log.db-wal", "log.db-shm"]) {
+            let _: std::io::Result<()> = fs::remove_file(to.join(name));
+        }
+        if !is_gone {
+            fs::write(to.join("log.db"), b"").unwrap();
+        }
+        for create in [false, true] {
+            let told = SqliteStore::open(&to, &Options { create, ..Options::default() });
+            let told = told.expect_err("it is refused");
+            assert!(matches!(told, Error::Lost { .. }), "{told:?}");
+            assert!(told.to_string().contains(&format!("{left} beside it is not")), "{told}");
+        }
+        if is_gone {
+            assert!(matches!(sqlite::backup(&to, &backup), Err(Error::Lost { .. })));
+            assert!(matches!(SqliteStore::look(&to), Err(Error::Lost { .. })));
+        }
+        assert!(to.join(left).exists());
+        // Someone takes it for none.
+        let lost = sqlite::accept_loss(&to).unwrap();
+        assert!(lost.len() == 1 && lost[0].contains("nothing is there"), "{lost:?}");
+        assert!(matches!(sqlite::accept_loss(&to), Err(Error::Missing { .. })));
+        assert_eq!(open(&to).last(ShardId(0)).unwrap(), 0);
     }
 }
 
@@ -122,7 +158,7 @@ fn a_loss_that_is_accepted_is_told_once_and_its_places_stay_unused() {
     drop(store);
     fs::copy(old.join("log.db"), from.join("log.db")).unwrap();
     let lost = sqlite::accept_loss(&from).unwrap();
-    assert!(lost.len() == 1 && lost[0].contains("2 are missing"), "{lost:?}");
+    assert!(lost.len() == 1 && lost[0].contains("2 missing"), "{lost:?}");
     assert_eq!(sqlite::accept_loss(&from).unwrap(), Vec::<String>::new());
     let store = open(&from);
     assert_eq!(store.entries(ShardId(0), 0, 99).unwrap().len(), 10);
