@@ -366,7 +366,8 @@ columns! {
         Correlation: LongText always "correlation" ["{t}.correlation"] => |it| Name::clone(&it.correlation);
         /// What must match under the name `correlationKey`: a text, or another value as JSON.
         CorrelationKey: Text maybe "correlation key" [
-            "iif(json_type({t}.correlation, '$.correlationKey') = 'text', {t}.correlation ->> '$.correlationKey', {t}.correlation -> '$.correlationKey')"
+            // Where another condition says what the correlation is, SQLite puts that in its place, and it may be no JSON.
+            "iif(json_valid({t}.correlation), iif(json_type({t}.correlation, '$.correlationKey') = 'text', {t}.correlation ->> '$.correlationKey', {t}.correlation -> '$.correlationKey'), NULL)"
         ] => |it| correlation_key(&it.correlation);
         /// Since when.
         Created: Time always "creation" ["{t}.created"] => |it| Value::Time(it.created);

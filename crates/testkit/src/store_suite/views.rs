@@ -6,7 +6,8 @@ use travertine_store::{Address, DefinitionKey, InstanceId};
 use travertine_store::{
     Claim, Error, Loaded, ShardId, Store,
     search::{
-        Condition, Era, Found, InstanceColumn, Place, Search, Sort, TaskColumn, Test, Total, find,
+        Condition, Era, Found, InstanceColumn, Place, Search, Sort, SubscriptionColumn, TaskColumn,
+        Test, Total, find,
     },
     view::{
         Change, Cursor, ElementRow, Filter, IncidentRow, InstanceRow, InstanceState, JobRow,
@@ -30,6 +31,7 @@ pub(super) const PROMISES: &[Promise] = &[
     ("a removed instance is gone", removes),
     ("what was over before some time goes, of one shard and table", expires),
     ("what is there and what is over are found together, in one order", eras),
+    ("a correlation is asked for by all of it and by its key at once", correlations),
     ("snapshots are kept and go with their instance", snapshots),
     ("instances are found by what people call them, newest first", named),
     ("instances are found by who called them", called),
@@ -328,6 +330,21 @@ fn eras(store: &dyn Store) {
     assert_eq!(waits(&find(store, &search(Era::Both).with(done)).unwrap()), [2, 4]);
     let none = Search::of(Table::Timers).of_era(Era::Both);
     assert!(matches!(find(store, &none), Err(Error::BadQuery { .. })));
+}
+
+fn correlations(store: &dyn Store) {
+    let claim = ready(store, 0, 1);
+    let correlation = Name::from(r#"{"correlationKey":"a"}"#);
+    let it =
+        SubscriptionRow { correlation: Name::clone(&correlation), ..rows::subscription(4, 1, 0) };
+    put(store, &claim, &[Row::Subscription(it)]);
+    let found = |all: &str| {
+        let key = Condition::of(SubscriptionColumn::CorrelationKey, Test::eq("a"));
+        let all = Condition::of(SubscriptionColumn::Correlation, Test::eq(all));
+        find(store, &Search::of(Table::Subscriptions).with(key).with(all)).unwrap().rows.len()
+    };
+    // What is no JSON is nobody's correlation.
+    assert_eq!([found(&correlation), found("a")], [1, 0]);
 }
 
 fn snapshots(store: &dyn Store) {
