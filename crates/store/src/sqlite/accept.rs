@@ -16,7 +16,7 @@ use crate::{Error, ShardId};
 /// made again from what is there. Where nothing of the log is there, what is left beside it is removed.
 pub fn accept_loss(dir: &Path) -> Result<Vec<String>, Error> {
     match file::need_log(dir) {
-        Err(Error::Lost { reason, .. }) => return clear(dir, reason),
+        Err(Error::Lost { reason, .. }) => return clear(dir, &reason),
         there => there?,
     }
     let lock = Lock::take(dir)?;
@@ -29,7 +29,7 @@ pub fn accept_loss(dir: &Path) -> Result<Vec<String>, Error> {
         Found::Nothing => {
             if let Err(Error::Lost { reason, .. }) = file::check_remains(dir) {
                 drop((connection, lock));
-                return clear(dir, reason);
+                return clear(dir, &reason);
             }
         }
     }
@@ -80,7 +80,7 @@ pub fn accept_loss(dir: &Path) -> Result<Vec<String>, Error> {
 }
 
 /// Makes room for a new store where nothing of the log is left.
-fn clear(dir: &Path, reason: String) -> Result<Vec<String>, Error> {
+fn clear(dir: &Path, reason: &str) -> Result<Vec<String>, Error> {
     let _lock = Lock::take(dir)?;
     Database::views(dir).remove()?;
     Database::log(dir).remove()?;
