@@ -212,14 +212,48 @@ impl<'a> Run<'a> {
             Function::Min => Ok(first.min(second)),
             Function::Pow => first.pow(second),
             Function::Sqrt => first.sqrt(),
+            Function::Cbrt => cube_root(first),
+            Function::Clamp => {
+                let third = numbers.get(2).copied().unwrap_or(Number::ZERO);
+                if second > third {
+                    return Err(failed("Math.Clamp has a least that is not above its most"));
+                }
+                Ok(first.clamp(second, third))
+            }
+            Function::Exp => first.exp(),
+            Function::Log if numbers.len() == 2 => logarithm(first, second),
+            Function::Log => first.ln(),
+            Function::Log10 => logarithm(first, 10.into()),
             Function::Sign => {
                 let sign = first.cmp(&Number::ZERO) as i64;
                 return Ok(Value::from(sign).into());
             }
         };
-        let real = real || matches!(function, Function::Pow | Function::Sqrt);
+        let real = real
+            || matches!(
+                function,
+                Function::Cbrt
+                    | Function::Exp
+                    | Function::Log
+                    | Function::Log10
+                    | Function::Pow
+                    | Function::Sqrt
+            );
         Ok(Typed { value: result.map_err(wrong)?.into(), real })
     }
+}
+
+/// Places that roots and logarithms are rounded to, so that those which are whole come out whole.
+const PLACES: i32 = 15;
+
+fn logarithm(of: Number, base: Number) -> Result<Number, NumberError> {
+    of.ln()?.checked_div(base.ln()?)?.round(PLACES, Rounding::HalfEven)
+}
+
+fn cube_root(of: Number) -> Result<Number, NumberError> {
+    let third = Number::from(1).checked_div(3.into())?;
+    let root = of.abs().pow(third)?.round(PLACES, Rounding::HalfEven)?;
+    Ok(if of.is_negative() { root.negated() } else { root })
 }
 
 fn failed(message: impl Into<String>) -> EvalError {

@@ -107,6 +107,13 @@ fn number(rest: &str, at: usize) -> Result<(Token, usize), Problem> {
         real = true;
         length += 1 + digits(fraction);
     }
+    let exponent = rest[length..].strip_prefix(['e', 'E']).map_or(0, |it| {
+        let sign = usize::from(it.starts_with(['+', '-']));
+        let count = digits(&it[sign..]);
+        if count > 0 { 1 + sign + count } else { 0 }
+    });
+    real |= exponent > 0;
+    length += exponent;
     let number =
         rest[..length].parse().map_err(|_| Problem::new("this is no number that fits", at))?;
     // The letter behind a number says how it is stored elsewhere.

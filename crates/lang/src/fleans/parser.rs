@@ -48,8 +48,13 @@ pub(super) enum Operator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
     Abs,
+    Cbrt,
     Ceiling,
+    Clamp,
+    Exp,
     Floor,
+    Log,
+    Log10,
     Max,
     Min,
     Pow,
@@ -90,8 +95,13 @@ const LEVELS: &[&[(&str, Operator)]] = &[
 
 const FUNCTIONS: &[(&str, Function, std::ops::RangeInclusive<usize>)] = &[
     ("Abs", Function::Abs, 1..=1),
+    ("Cbrt", Function::Cbrt, 1..=1),
     ("Ceiling", Function::Ceiling, 1..=1),
+    ("Clamp", Function::Clamp, 3..=3),
+    ("Exp", Function::Exp, 1..=1),
     ("Floor", Function::Floor, 1..=1),
+    ("Log", Function::Log, 1..=2),
+    ("Log10", Function::Log10, 1..=1),
     ("Max", Function::Max, 2..=2),
     ("Min", Function::Min, 2..=2),
     ("Pow", Function::Pow, 2..=2),
@@ -100,6 +110,8 @@ const FUNCTIONS: &[(&str, Function, std::ops::RangeInclusive<usize>)] = &[
     ("Sqrt", Function::Sqrt, 1..=1),
     ("Truncate", Function::Truncate, 1..=1),
 ];
+
+const CONSTANTS: &[(&str, &str)] = &[("E", "2.718281828459045"), ("PI", "3.141592653589793")];
 
 /// The object that variables are fields of.
 const CONTEXT: &str = "_context";
@@ -201,6 +213,16 @@ impl Parser {
         found
     }
 
+    /// Whether these words and signs come next.
+    fn is_next(&self, all: &[&str]) -> bool {
+        let next = self.tokens[self.position..].iter().map(|(it, _)| match it {
+            Token::Name(it) => it.as_str(),
+            Token::Sign(it) => it,
+            Token::Text(_) | Token::Number(..) | Token::End => "",
+        });
+        next.take(all.len()).eq(all.iter().copied())
+    }
+
     fn want(&mut self, sign: &str) -> Result<(), Problem> {
         if self.take(sign) { Ok(()) } else { Err(self.unexpected(&format!("'{sign}'"))) }
     }
@@ -250,6 +272,10 @@ impl Parser {
             all.push(thrown);
             return Ok(false);
         }
+        if self.is_next(&["System", ".", "Console"]) {
+            self.advance();
+            self.advance();
+        }
         if self.take_word("Console") {
             self.want(".")?;
             self.name()?;
@@ -290,13 +316,19 @@ impl Parser {
         if !self.take_word("new") {
             return Err(self.unexpected("'new'"));
         }
+        let name = self.qualified()?;
+        let arguments = self.arguments()?;
+        let coded = name.ends_with("ActivityException") && !arguments.is_empty();
+        Ok(Statement::Throw { when, coded, arguments })
+    }
+
+    /// The last part of a name with those of its namespaces before it.
+    fn qualified(&mut self) -> Result<String, Problem> {
         let mut name = self.name()?;
         while self.take(".") {
             name = self.name()?;
         }
-        let arguments = self.arguments()?;
-        let coded = name.ends_with("ActivityException") && !arguments.is_empty();
-        Ok(Statement::Throw { when, coded, arguments })
+        Ok(name)
     }
 
     fn arguments(&mut self) -> Result<Vec<Expr>, Problem> {
@@ -316,6 +348,10 @@ impl Parser {
                 return Ok(all);
             }
             self.want(",")?;
+            // A comma may stand behind the last item of a list.
+            if close == "}" && self.take(close) {
+                return Ok(all);
+            }
         }
     }
 
@@ -375,6 +411,8 @@ impl Parser {
             Expr::Not(Box::new(self.unary()?))
         } else if self.take("-") {
             Expr::Negate(Box::new(self.unary()?))
+        } else if self.take("+") {
+            self.unary()?
         } else {
             self.primary()?
         };
@@ -383,12 +421,18 @@ impl Parser {
     }
 
     fn primary(&mut self) -> Result<Expr, Problem> {
-        for (open, close) in [("(", ")"), ("${", "}")] {
-            if self.take(open) {
-                let inner = self.expression()?;
-                self.want(close)?;
-                return Ok(inner);
+        if self.take("(") {
+            let inner = self.expression()?;
+            self.want(")")?;
+            return Ok(inner);
+        }
+        if self.take("${") {
+            let mut inner = self.expression()?;
+            self.want("}")?;
+            if let Expr::Path(path) = &mut inner {
+                self.fields(path)?;
             }
+            return Ok(inner);
         }
         let at = self.at();
         match self.token().clone() {
@@ -415,6 +459,12 @@ impl Parser {
             "null" => return Ok(Expr::Null),
             "new" => return self.new_list(at),
             "Math" => return self.math(),
+            // A namespace, unless it is a variable.
+            "System" if self.is_next(&[".", "Math", "."]) => {
+                self.take(".");
+                self.take_word("Math");
+                return self.math();
+            }
             _ => {}
         }
         let mut path: Vec<Name> = Vec::new();
@@ -424,9 +474,7 @@ impl Parser {
         } else {
             path.push(name.into());
         }
-        while self.take(".") {
-            path.push(self.name()?.as_str().into());
-        }
+        self.fields(&mut path)?;
         if matches!(self.token(), Token::Sign("(" | "[")) {
             let message = "there are no calls and no indexes here, besides functions of Math";
             return Err(Problem::new(message, at));
@@ -434,21 +482,25 @@ impl Parser {
         Ok(Expr::Path(path))
     }
 
+    /// The fields behind a variable.
+    fn fields(&mut self, path: &mut Vec<Name>) -> Result<(), Problem> {
+        while self.take(".") {
+            path.push(self.name()?.as_str().into());
+        }
+        Ok(())
+    }
+
     /// `new List<object> { a, b }`, `new[] { a, b }`, `new object[] { a, b }`.
     fn new_list(&mut self, at: usize) -> Result<Expr, Problem> {
         let other = || Problem::new("only lists can be made here", at);
-        let is_list = self.take_word("List");
-        if is_list {
+        if matches!(self.token(), Token::Name(_)) && self.qualified()? == "List" {
             self.want("<")?;
-            self.name()?;
+            self.qualified()?;
             self.want(">")?;
             if self.take("(") {
                 self.want(")")?;
             }
         } else {
-            if matches!(self.token(), Token::Name(_)) {
-                self.advance();
-            }
             if !self.take("[") {
                 return Err(other());
             }
@@ -461,6 +513,10 @@ impl Parser {
         self.want(".")?;
         let at = self.at();
         let name = self.name()?;
+        if let Some((_, digits)) = CONSTANTS.iter().find(|(it, _)| *it == name) {
+            let number = digits.parse().expect("they are digits");
+            return Ok(Expr::Number(number, true));
+        }
         let known = FUNCTIONS.iter().find(|(it, _, _)| *it == name);
         let Some((_, function, count)) = known else {
             return Err(Problem::new(format!("Math has no function {name} here"), at));

@@ -52,7 +52,19 @@ fn expressions_give_what_csharp_gives() {
         ("Math.Max(1, 2) + Math.Floor(2.7)", "4"),
         ("Math.Round(2.345, 2)", "2.34"),
         ("Math.Pow(2, 10)", "1024"),
+        ("Math.Exp(0) + Math.Log(1)", "1"),
+        ("Math.Log10(1000) + Math.Log(8, 2)", "6"),
+        ("Math.Cbrt(-27)", "-3"),
+        ("Math.Clamp(7, 1, 5)", "5"),
+        ("Math.Floor(Math.PI * 100)", "314"),
+        ("Math.E > 2.7 && Math.E < 2.8", "true"),
+        ("System.Math.Max(1, 2)", "2"),
+        ("${order}.total + ${ order.total }", "80"),
         ("-x", "-6"),
+        ("+x - +1", "5"),
+        ("1e3 + 2.5E-1", "1000.25"),
+        ("5e0 / 2", "2.5"),
+        ("new System.Collections.Generic.List<System.Object> { 1, 2, }", "[1,2]"),
         ("/* so */ 1 // and so", "1"),
     ] {
         let variables = r#"{"x": 6, "flag": true, "order": {"total": 40}}"#;
@@ -66,9 +78,17 @@ fn expressions_give_what_csharp_gives() {
 
 #[test]
 fn what_fails_has_the_code_500() {
-    for source in
-        ["missing + 1", "1 / 0", "1 % 0", "1 && true", "'a' < 'b'", "!1", "order.total > 1"]
-    {
+    for source in [
+        "missing + 1",
+        "1 / 0",
+        "1 % 0",
+        "1 && true",
+        "'a' < 'b'",
+        "!1",
+        "order.total > 1",
+        "Math.Clamp(1, 5, 2)",
+        "Math.Log(-1)",
+    ] {
         match value(source, r#"{"order": {}}"#) {
             Err(EvalError::Thrown { code, .. }) => assert_eq!(code, "500", "{source}"),
             other => panic!("{source}: {other:?}"),
@@ -83,7 +103,9 @@ fn scripts_write_all_or_nothing() {
         program.run(&variables(r#"{"x": 6}"#), &Limits::default())
     };
     let outcome =
-        run("_context.y = x + 1; z = ${y} * 2;\n${w} = 'a;b'; Console.WriteLine(\"hi\");").unwrap();
+        run("_context.y = x + 1; z = ${y} * 2;\n${w} = 'a;b'; Console.WriteLine(\"hi\"); \
+             System.Console.Write(x)")
+        .unwrap();
     let writes: Vec<_> = outcome
         .writes
         .iter()
@@ -111,6 +133,8 @@ fn everything_else_is_rejected_with_its_place() {
         (Kind::Expression, "a[0]", 1, 1),
         (Kind::Expression, "Math.Sinus(1)", 1, 6),
         (Kind::Expression, "new Thing()", 1, 1),
+        (Kind::Expression, "Math.Max(1, 2,)", 1, 15),
+        (Kind::Expression, "${x + 1}.y", 1, 9),
         (Kind::Expression, "x # 1", 1, 3),
         (Kind::Expression, "'open", 1, 1),
         (Kind::Script, "for (;;) x = 1", 1, 1),
