@@ -7,8 +7,10 @@
 
 use std::collections::BTreeSet;
 
+use travertine_value::Name;
+
 use crate::{
-    plan::{Boundary, Element, Node, NodeId, Trigger},
+    plan::{Boundary, Element, LOOP_COUNTER, Node, NodeId, Repeat, Trigger},
     run::Run,
     state::{Cue, Role, Scope, ScopeKind, State},
     vocabulary::{Event, Reads, TokenId},
@@ -42,8 +44,26 @@ impl<'a> Run<'a> {
         if !undoes && scope.compensations.is_empty() || scope.kind == ScopeKind::Compensation {
             return false;
         }
+        if let Role::Run(_) = role {
+            self.keep_own_of_run(token, node);
+        }
         self.emit(Event::TokenRetired { token });
         true
+    }
+
+    /// A run that stays to be undone is none any more: what it has by being one becomes variables of it.
+    fn keep_own_of_run(&mut self, run: TokenId, node: &Node) {
+        let layer = self.base_layer(run);
+        let mut names = vec![Name::from(LOOP_COUNTER)];
+        if let Some(Repeat::Each(each)) = node.repeat.as_deref() {
+            names.extend(each.index.iter().chain(&each.item).cloned());
+        }
+        for name in names {
+            let own = !self.instance.layers[&layer].variables.contains_key(&name);
+            if let Some(value) = self.view(run).of_run(run, &name).filter(|_| own) {
+                self.set(layer, name, Some(value));
+            }
+        }
     }
 
     fn handler_repeats(&self, boundary: NodeId) -> bool {

@@ -143,6 +143,9 @@ impl<'a> Run<'a> {
     /// A scope fails: it is cleared, compensates if it must, and only then is it failed.
     fn bring_down(&mut self, host: TokenId, failure: Failure, variables: Assignments) {
         self.drain(host);
+        if let ScopeKind::FanOut(_) = self.instance.scope(host).kind {
+            self.join_fan(host);
+        }
         self.begin_failing(host, Failing::Error(failure.clone(), variables.clone()));
         if self.compensates_on_error(host) {
             let all = self.instance.scope(host).compensations.clone();

@@ -71,11 +71,7 @@ impl<'a> Run<'a> {
             // No branch came: all of them have ended on their own.
             self.take_merged_status(host);
             let node = self.node_of(host);
-            if self.plan.policy.events == Events::Strict && !self.goes_apart(host) {
-                let merged = self.merge_branches(&fan.branches, &Merge::Last)?;
-                let layer = self.instance.token(host).layer;
-                self.write_all(layer, merged);
-            }
+            self.merge_at_end(host)?;
             self.leave(host, node, &[]);
             return Ok(());
         };
@@ -108,6 +104,43 @@ impl<'a> Run<'a> {
         self.emit(Event::TokenGone { token: host, state: State::Departed });
         self.settle(outer);
         Ok(())
+    }
+
+    /// What branches wrote that end apart goes to the layer around them, where the model's dialect has it so.
+    fn merge_at_end(&mut self, host: TokenId) -> Result<(), Failure> {
+        let ScopeKind::FanOut(fan) = &self.instance.scope(host).kind else {
+            unreachable!("the caller has seen the kind")
+        };
+        if self.plan.policy.events == Events::Strict && !self.goes_apart(host) {
+            let merged = self.merge_branches(&fan.branches, &Merge::Last)?;
+            let layer = self.instance.token(host).layer;
+            self.write_all(layer, merged);
+        }
+        Ok(())
+    }
+
+    /// The branches inside a scope are about to be taken away, innermost first: what they wrote and what they have left to
+    /// undo stays.
+    pub(crate) fn join_fans(&mut self, scope: TokenId) {
+        let is_fan = |host: &TokenId| {
+            let inner = self.instance.scopes.get(host);
+            inner.is_some_and(|it| matches!(it.kind, ScopeKind::FanOut(_)))
+        };
+        let hosts: Vec<TokenId> =
+            self.instance.scope(scope).live.iter().copied().filter(is_fan).collect();
+        for host in hosts {
+            self.join_fans(host);
+            self.join_fan(host);
+        }
+    }
+
+    /// The same for the branches of one fan-out.
+    pub(crate) fn join_fan(&mut self, host: TokenId) {
+        self.merge_at_end(host).expect("the last value is never in conflict");
+        if !self.instance.scope(host).compensations.is_empty() {
+            let to = self.instance_scope(host);
+            self.emit(Event::CompensationsMoved { from: host, to });
+        }
     }
 
     /// What the branches wrote, as one set of variables, by branch and never by arrival.

@@ -11,7 +11,7 @@ use travertine_value::{EvalError, Excess, Name, Program, VALUE_DEPTH_MAX, Value}
 use crate::{
     budget::Budgets,
     handle::{MESSAGE_BYTES_MAX, shortened},
-    plan::{Changes, Each, Node, NodeId, OutputItem, Plan, Repeat, Write},
+    plan::{Changes, Each, Node, NodeId, OutputItem, Plan, Repeat, ScopeOutput, Write},
     rules::Rules,
     scribe::Scribe,
     state::{Cue, Instance, Role, State, Status},
@@ -321,11 +321,32 @@ impl<'a> Run<'a> {
 
     /// Writes a variable as the policy says, from where `layer` is.
     pub(crate) fn write(&mut self, layer: LayerId, name: Name, value: Option<Value>) {
-        let target = match self.plan.policy.write {
+        let mut target = match self.plan.policy.write {
             Write::Local => self.solid(layer),
             Write::Propagate { .. } => self.holder(layer, &name),
         };
+        while let Some(around) = self.handed_on(target, &name) {
+            self.set(target, Arc::clone(&name), value.clone());
+            target = around;
+        }
         self.set(target, name, value);
+    }
+
+    /// Where else a write to a scope goes that was complete and is being undone: it handed over all that was written
+    /// inside when it ended, and what undoes it adds to that.
+    fn handed_on(&self, layer: LayerId, name: &str) -> Option<LayerId> {
+        let it = &self.instance.layers[&layer];
+        if self.plan.policy.scope_output != ScopeOutput::All
+            || it.run
+            || !self.instance.tokens.contains_key(&it.owner)
+            || !self.is_retired(it.owner)
+        {
+            return None;
+        }
+        let node = self.node_of(it.owner);
+        let is_own = node.data().is_some_and(|own| own.owns(name));
+        let hands_over = node.element.container().is_some() && !is_own;
+        it.parent.filter(|_| hands_over).map(|it| self.solid(it))
     }
 
     pub(crate) fn write_all(&mut self, layer: LayerId, values: Assignments) {

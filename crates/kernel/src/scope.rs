@@ -177,7 +177,7 @@ impl Run<'_> {
     /// no such scope.
     pub(crate) fn cancel_scope(&mut self, scope: TokenId) {
         if self.instance.scopes.contains_key(&scope) {
-            self.drain(scope);
+            self.clear(scope);
             let staying = self.instance.scope(scope).compensations.clone();
             for token in staying.into_iter().rev() {
                 self.withdraw(token, State::Withdrawn);
@@ -186,8 +186,13 @@ impl Run<'_> {
         }
     }
 
-    /// Takes everything out of a scope but what stays for compensation.
+    /// Takes everything out of a scope but what stays for compensation, that of open branches among it.
     pub(crate) fn drain(&mut self, scope: TokenId) {
+        self.join_fans(scope);
+        self.clear(scope);
+    }
+
+    fn clear(&mut self, scope: TokenId) {
         let live: Vec<TokenId> = self.instance.scope(scope).live.iter().copied().collect();
         for token in live {
             self.withdraw(token, State::Withdrawn);

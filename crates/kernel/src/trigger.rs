@@ -439,6 +439,7 @@ impl<'a> Run<'a> {
         self.close_waits(start);
         self.emit(Event::TokenGone { token: start, state: State::Departed });
         if it.interrupting {
+            self.join_fans(scope);
             let others: Vec<TokenId> =
                 self.instance.scope(scope).live.iter().copied().filter(|it| *it != host).collect();
             for token in others {

@@ -53,7 +53,7 @@ impl<'a> View<'a> {
     }
 
     /// The value that a run has by being a run.
-    fn of_run(&self, owner: TokenId, name: &str) -> Option<Value> {
+    pub(crate) fn of_run(&self, owner: TokenId, name: &str) -> Option<Value> {
         let run = self.instance.tokens.get(&owner)?;
         let Role::Run(index) = run.role else { return None };
         let scope = self.instance.scopes.get(&run.scope?)?;
