@@ -232,7 +232,7 @@ pub(crate) const FLEANS: &[Executed] = &[
         "ioMapping/input, ioMapping/output",
         "service tasks",
         "`=` and a text, a number, `true`, `false`, `null` or a path; anything else is the text itself. \
-         `__response` is what the worker answered",
+         Inputs are all that a worker gets; `__response` is what it answered",
     ),
     ("inputMapping, outputMapping", "call activities", "copies of variables"),
     (
@@ -253,7 +253,7 @@ pub(crate) const FLEANS: &[Executed] = &[
     (
         "@camunda:assignee, @camunda:candidateUsers, @camunda:candidateGroups",
         "user tasks",
-        "who does it, and who may",
+        "who does it, and who may: a text, or the value of `${name}`",
     ),
     (
         "expectedOutputs/expectedOutput, expectedOutputs/output",

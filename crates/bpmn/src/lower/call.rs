@@ -92,7 +92,7 @@ impl<'a> Lowering<'a> {
         if node.ext(&Ns::Travertine, "binding").is_some() {
             return None;
         }
-        let said = node.ext(&Ns::Camunda, "calledElementBinding")?;
+        let said = self.camunda_ext(node, "calledElementBinding")?;
         let (_, attribute, prefix) = parts.into_iter().find(|(it, _, _)| *it == said)?;
         let text = Text::ext(node, &Ns::Camunda, attribute).filter(Text::is_marked)?;
         let program = self.compiler.expression(text);
@@ -106,7 +106,7 @@ impl<'a> Lowering<'a> {
         if let Some(binding) = node.ext(&Ns::Travertine, "binding") {
             return Some(binding).filter(|it| !it.is_empty() && *it != "latest").map(Name::from);
         }
-        let said = |part: &str| node.ext(&Ns::Camunda, &format!("{what}{part}"));
+        let said = |part: &str| self.camunda_ext(node, &format!("{what}{part}"));
         match said("Binding")? {
             "" | "latest" => None,
             "deployment" => Some("deployment".into()),

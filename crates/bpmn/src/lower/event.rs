@@ -81,14 +81,15 @@ impl<'a> Lowering<'a> {
             "conditionalEventDefinition" => Some(self.condition(definition)),
             "errorEventDefinition" => {
                 let code = self.code(definition, "errorRef", "errorCode");
-                let code_variable = variable(definition, "codeVariable", "errorCodeVariable");
+                let code_variable = self.named_by(definition, "codeVariable", "errorCodeVariable");
                 let message_variable =
-                    variable(definition, "messageVariable", "errorMessageVariable");
+                    self.named_by(definition, "messageVariable", "errorMessageVariable");
                 Some(Trigger::Error { code, code_variable, message_variable })
             }
             "escalationEventDefinition" => {
                 let code = self.code(definition, "escalationRef", "escalationCode");
-                let code_variable = variable(definition, "codeVariable", "escalationCodeVariable");
+                let code_variable =
+                    self.named_by(definition, "codeVariable", "escalationCodeVariable");
                 Some(Trigger::Escalation { code, code_variable })
             }
             "compensateEventDefinition" => Some(Trigger::Compensation),
@@ -98,19 +99,33 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// A variable named by an attribute of ours, or of Camunda's.
+    fn named_by(&self, definition: Node<'a>, native: &str, camunda: &str) -> Option<Name> {
+        definition
+            .ext(&Ns::Travertine, native)
+            .or_else(|| self.camunda_ext(definition, camunda))
+            .filter(|it| !it.is_empty())
+            .map(Name::from)
+    }
+
     fn condition(&self, definition: Node<'a>) -> Trigger {
         let when = match definition.child("condition") {
-            Some(condition) => self.compiler.expression(Text::of(condition)),
+            Some(condition) => self.condition_of(Text::of(condition)),
             None => crate::expression::nothing(),
         };
-        let filter = definition.extensions(&Ns::Zeebe, "conditionalFilter").next();
+        let filter = match self.dialect {
+            Dialect::Fleans => None,
+            Dialect::Native | Dialect::Camunda7 | Dialect::Camunda8 => {
+                definition.extensions(&Ns::Zeebe, "conditionalFilter").next()
+            }
+        };
         let names = definition
             .ext(&Ns::Travertine, "variables")
-            .or_else(|| definition.ext(&Ns::Camunda, "variableName"))
+            .or_else(|| self.camunda_ext(definition, "variableName"))
             .or_else(|| filter?.attr("variableNames"));
         let changes = definition
             .ext(&Ns::Travertine, "changes")
-            .or_else(|| definition.ext(&Ns::Camunda, "variableEvents"))
+            .or_else(|| self.camunda_ext(definition, "variableEvents"))
             .or_else(|| filter?.attr("variableEvents"));
         let variables = words(names.unwrap_or_default()).map(Name::from).collect();
         Trigger::Condition { when, variables, changes: self.changes(definition, changes) }
@@ -250,13 +265,4 @@ impl<'a> Lowering<'a> {
 /// Words with spaces or commas between.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', ',']).filter(|it| !it.is_empty())
-}
-
-/// A variable named by an attribute of ours, or of Camunda's.
-fn variable(definition: Node<'_>, native: &str, camunda: &str) -> Option<Name> {
-    definition
-        .ext(&Ns::Travertine, native)
-        .or_else(|| definition.ext(&Ns::Camunda, camunda))
-        .filter(|it| !it.is_empty())
-        .map(Name::from)
 }

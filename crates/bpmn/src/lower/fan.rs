@@ -45,6 +45,10 @@ impl<'a> Ways<'a> {
             }
             let (from, to) = match node.name() {
                 "sequenceFlow" => (find(node.attr("sourceRef")), find(node.attr("targetRef"))),
+                "intermediateThrowEvent" => {
+                    let caught = caught_by(node, container, files);
+                    (caught.and(Some(node)), caught)
+                }
                 "boundaryEvent"
                     if files.definition(node, "compensateEventDefinition").is_none() =>
                 {
@@ -69,7 +73,7 @@ impl<'a> Ways<'a> {
     }
 
     fn is_gateway(&self, key: Key) -> bool {
-        self.nodes.get(&key).is_some_and(|it| it.is_any(&["parallelGateway", "inclusiveGateway"]))
+        self.nodes.get(&key).is_some_and(|it| it.is_any(MEETING))
     }
 
     fn is_fork(&self, key: Key) -> bool {
@@ -77,7 +81,11 @@ impl<'a> Ways<'a> {
     }
 
     fn is_join(&self, key: Key) -> bool {
-        self.is_gateway(key) && self.before(key).len() > 1 && self.next(key).len() < 2
+        let awaits_all = |it: &Node<'a>| !super::fleans::counts(*it);
+        self.is_gateway(key)
+            && self.nodes.get(&key).is_some_and(awaits_all)
+            && self.before(key).len() > 1
+            && self.next(key).len() < 2
     }
 
     /// Whether several tokens may leave a node.
@@ -144,6 +152,13 @@ impl<'a> Ways<'a> {
         let closed = region.iter().chain([&join]).all(|it| self.before(*it).iter().all(inside));
         closed.then_some(region)
     }
+}
+
+/// The event that catches the link which an event throws.
+fn caught_by<'a>(thrower: Node<'a>, container: Node<'a>, files: &Files<'a>) -> Option<Node<'a>> {
+    let link = |it| files.definition(it, "linkEventDefinition")?.attr("name");
+    let name = link(thrower)?;
+    container.all("intermediateCatchEvent").find(|it| link(*it) == Some(name))
 }
 
 /// What has variables of its own in a container.

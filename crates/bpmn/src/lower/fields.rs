@@ -53,8 +53,12 @@ impl<'a> Lowering<'a> {
     pub(super) fn user_fields(&self, node: Node<'a>) -> Vec<(Name, Program)> {
         let mut fields = Vec::new();
         for &field in USER_FIELDS {
-            let text = Text::ext(node, &Ns::Travertine, field)
-                .or_else(|| Text::ext(node, &Ns::Camunda, field));
+            let ours = Text::ext(node, &Ns::Travertine, field);
+            if ours.is_none() && self.dialect == Dialect::Fleans {
+                fields.extend(super::fleans::people(node, field));
+                continue;
+            }
+            let text = ours.or_else(|| Text::ext(node, &Ns::Camunda, field));
             if let Some(text) = text {
                 let name = if ["formKey", "formRef"].contains(&field) { "form" } else { field };
                 let program = if field == "priority" {

@@ -14,8 +14,8 @@ use travertine_value::{
 
 use super::{CORRELATION_KEY, Lowering, is_true, task::job_type_of};
 use crate::{
-    dialect::FLEANS,
-    expression::{Text, literal, variable_named},
+    dialect::{Dialect, FLEANS},
+    expression::{Text, is_identifier, literal, variable_named},
     schema,
     xml::{Node, Ns},
 };
@@ -145,10 +145,68 @@ pub(super) fn key<'a>(
     Some((Name::from(CORRELATION_KEY), program))
 }
 
+/// Who does a user task, or may: a text, or the value of a variable where there is one. Whatever else Camunda says about
+/// user tasks is not read there.
+pub(super) fn people(task: Node<'_>, field: &str) -> Option<(Name, Program)> {
+    if !["assignee", "candidateUsers", "candidateGroups"].contains(&field) {
+        return None;
+    }
+    let written = task.attributes().iter().find(|it| it.ns == Ns::Camunda && it.name == field)?;
+    let text = written.value.trim();
+    let whole = text.strip_prefix("${").and_then(|it| it.strip_suffix('}')).map(str::trim);
+    let program = match whole {
+        Some(name) if is_identifier(variable(name)) => path(text, name, false),
+        _ if text.contains("${") || text.contains("#{") => return None,
+        _ => literal(text),
+    };
+    // It is read here.
+    task.attribute(&Ns::Camunda, field);
+    Some((Name::from(field), program))
+}
+
+/// A condition, which is an error where it gives no boolean.
+fn boolean(condition: &Program) -> Program {
+    Program::new(condition.source(), Arc::new(Boolean(condition.clone())))
+}
+
+#[derive(Debug)]
+struct Boolean(Program);
+
+impl Evaluate for Boolean {
+    fn run(&self, variables: &dyn Variables, limits: &Limits) -> Result<Outcome, EvalError> {
+        let value = self.0.value(variables, limits)?;
+        if value.as_bool().is_none() {
+            let message = format!(
+                "the condition `{}` is {}, neither true nor false",
+                self.0.quoted(),
+                value.kind()
+            );
+            return Err(EvalError::Thrown { code: FAILED.to_owned(), message });
+        }
+        Ok(Outcome { value, writes: Vec::new() })
+    }
+
+    fn reads(&self) -> Option<&[Name]> {
+        self.0.reads()
+    }
+}
+
 impl<'a> Lowering<'a> {
+    /// What an attribute of Camunda 7 says, in dialects that read those.
+    pub(super) fn camunda_ext(&self, node: Node<'a>, name: &str) -> Option<&'a str> {
+        let is_read = self.dialect != Dialect::Fleans;
+        is_read.then(|| node.ext(&Ns::Camunda, name)).flatten()
+    }
+
+    /// A condition.
+    pub(super) fn condition_of(&self, text: Text<'a>) -> Program {
+        let condition = self.compiler.expression(text);
+        if self.dialect == Dialect::Fleans { boolean(&condition) } else { condition }
+    }
+
     /// Remembers who undoes only because an association says so.
     pub(super) fn note_handler(&mut self, association: Node<'a>) {
-        if self.dialect != crate::dialect::Dialect::Fleans {
+        if self.dialect != Dialect::Fleans {
             return;
         }
         let end = |name| self.cx.files.resolve(association, association.attr(name)?);
@@ -194,7 +252,7 @@ impl<'a> Lowering<'a> {
 
     /// What the work of a task brings.
     pub(super) fn fleans_results(&self, node: Node<'a>) -> Results {
-        if self.dialect != crate::dialect::Dialect::Fleans {
+        if self.dialect != Dialect::Fleans {
             return Results::default();
         }
         let maps = || mappings(node, "output").next().is_some();
@@ -260,7 +318,7 @@ impl<'a> Lowering<'a> {
         let output = named("outputCollection").zip(named("outputElement"));
         let completion = several
             .child("completionCondition")
-            .map(|it| self.compiler.expression(Text::of(it)))
+            .map(|it| self.condition_of(Text::of(it)))
             .map(|it| Program::new(it.source(), Arc::new(Counters(it.clone()))));
         Some(Each {
             sequential: is_true(several, "isSequential", false),
@@ -278,18 +336,29 @@ impl<'a> Lowering<'a> {
 
     /// A complex join asks its condition at each arrival; without one it awaits all that can come.
     pub(super) fn fleans_complex(&self, node: Node<'a>) -> Element {
-        let text = node.child("activationCondition").map(Text::of).or_else(|| {
-            namespaces().iter().find_map(|ns| Text::ext(node, ns, "activationCondition"))
-        });
-        match text.filter(|it| !it.source.is_empty()) {
+        match activation(node) {
             Some(text) => {
-                let program = self.compiler.expression(text);
+                let program = self.condition_of(text);
                 let source = program.source().to_owned();
                 Element::Complex { activation: Program::new(&source, Arc::new(Arrivals(program))) }
             }
             None => Element::Inclusive,
         }
     }
+}
+
+/// The activation condition of a complex gateway.
+fn activation(node: Node<'_>) -> Option<Text<'_>> {
+    let text = node
+        .child("activationCondition")
+        .map(Text::of)
+        .or_else(|| namespaces().iter().find_map(|ns| Text::ext(node, ns, "activationCondition")));
+    text.filter(|it| !it.source.is_empty())
+}
+
+/// Whether a gateway goes on by what its activation condition says of the tokens that have come.
+pub(super) fn counts(gateway: Node<'_>) -> bool {
+    gateway.is("complexGateway") && activation(gateway).is_some()
 }
 
 /// The mappings of a service task.

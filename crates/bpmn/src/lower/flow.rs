@@ -37,7 +37,7 @@ impl<'a> Lowering<'a> {
             let condition = source
                 .child("conditionExpression")
                 .filter(|_| !always)
-                .map(|it| self.compiler.expression(Text::of(it)));
+                .map(|it| self.condition_of(Text::of(it)));
             let place = self.add_flow(Flow { name, from, to, condition }, source);
             self.flow_places.insert(source.key(), place);
         }
@@ -131,6 +131,12 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn complex_gateway(&self, node: Node<'a>) -> Element {
+        if self.joins.contains(&node.key()) {
+            return Element::FanIn(Merge::Last);
+        }
+        if self.forks.contains(&node.key()) {
+            return Element::FanOut;
+        }
         if self.dialect == Dialect::Fleans {
             return self.fleans_complex(node);
         }

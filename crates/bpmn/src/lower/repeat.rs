@@ -101,7 +101,7 @@ impl<'a> Lowering<'a> {
 
     fn complex_behavior(&self, node: Node<'a>) -> Vec<(When, Throw)> {
         let Some(condition) = node.child("condition") else { return Vec::new() };
-        let when = When::If(self.compiler.expression(Text::of(condition)));
+        let when = When::If(self.condition_of(Text::of(condition)));
         let definitions = node.child("event").map(|it| self.definitions(it)).unwrap_or_default();
         let throws = definitions.into_iter().filter_map(|it| self.throw(node, it));
         throws.map(|throw| (when.clone(), throw)).collect()

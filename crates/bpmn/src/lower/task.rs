@@ -56,13 +56,13 @@ impl<'a> Lowering<'a> {
         {
             return element;
         }
+        if self.dialect == Dialect::Fleans {
+            return self.fleans_script(node, format);
+        }
         let result = node
             .ext(&Ns::Travertine, "resultVariable")
             .or_else(|| node.ext(&Ns::Camunda, "resultVariable"))
             .map(Name::from);
-        if self.dialect == Dialect::Fleans {
-            return self.fleans_script(node, format);
-        }
         let Some(script) = node.child("script") else {
             if let Some(element) = self.job(node) {
                 return element;

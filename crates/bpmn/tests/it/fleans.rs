@@ -262,6 +262,22 @@ fn branches_that_come_together_have_variables_of_their_own() {
                   <timeDuration>PT1M</timeDuration></timerEventDefinition></boundaryEvent>\
                   <sequenceFlow id='f6' sourceRef='t' targetRef='join'/>";
     assert_eq!(elements(&branches(beside)), (false, false));
+    // Complex gateways fork and join like others, unless they say when to go on; a link is a flow.
+    let complex = branches("").replace("parallelGateway", "complexGateway");
+    assert_eq!(elements(&complex), (true, true));
+    let linked = branches(
+        "<intermediateThrowEvent id='off'><linkEventDefinition name='l'/></intermediateThrowEvent>\
+         <intermediateCatchEvent id='on'><linkEventDefinition name='l'/></intermediateCatchEvent>\
+         <sequenceFlow id='f6' sourceRef='on' targetRef='join'/>",
+    );
+    let linked = linked.replace("sourceRef='a' targetRef='join'", "sourceRef='a' targetRef='off'");
+    assert_eq!(elements(&linked), (true, true));
+    let counted = complex.replace(
+        "<complexGateway id='join'/>",
+        "<complexGateway id='join'><activationCondition>_nroftoken == 1</activationCondition>\
+         </complexGateway>",
+    );
+    assert_eq!(elements(&counted), (false, false));
     // Where all end, none needs a join.
     let text = process(
         "<startEvent id='s'/><sequenceFlow id='f0' sourceRef='s' targetRef='fork'/>\
@@ -286,6 +302,23 @@ fn what_is_not_read_there_is_named() {
         "<scriptTask id='n' scriptFormat='csharp'><script>foreach (x) {}</script></scriptTask>",
     );
     assert_eq!(codes(&crate::model::report(&text), Severity::Error), ["TV0503"]);
+}
+
+#[test]
+fn what_others_say_of_people_calls_and_events_has_no_effect() {
+    let user = "<userTask id='n' camunda:assignee='${who}' camunda:candidateUsers='a,b' \
+                camunda:candidateGroups='${one}, two' camunda:dueDate='${when}' camunda:priority='high'/>";
+    let report = accepted(&around(user));
+    assert_eq!(codes(&report, Severity::Warning), ["TV0702"; 3]);
+    let Element::Work(work) = &node(&report.processes[0].plan, "n").element else { panic!() };
+    let fields: Vec<_> =
+        work.fields.iter().map(|(it, program)| (&**it, program.source())).collect();
+    assert_eq!(fields, [("assignee", "${who}"), ("candidateUsers", "\"a,b\"")]);
+    let call = "<callActivity id='n' calledElement='q' camunda:calledElementBinding='version'/>";
+    let report = accepted(&around(call));
+    assert_eq!(codes(&report, Severity::Warning), ["TV0702"]);
+    let Element::Call(call) = &node(&report.processes[0].plan, "n").element else { panic!() };
+    assert_eq!((&call.binding, call.computed.is_some()), (&None, false));
 }
 
 #[test]
