@@ -6,7 +6,8 @@ use std::{
     ops::RangeInclusive,
 };
 
-use travertine_kernel::{Assignments, WaitId, plan::TO};
+use travertine_bpmn::CORRELATION_KEY;
+use travertine_kernel::{Assignments, PostId, WaitId, plan::TO};
 use travertine_store::record::{Held as HeldMessage, Subscription, SubscriptionKind};
 use travertine_value::{Map, Name, Value};
 
@@ -36,6 +37,13 @@ const SPARE: &str = "$spare";
 
 /// The property of a receiver whose model names none: those of a message are about its variables.
 pub(crate) const BY_VARIABLES: &str = "$variables";
+
+/// The property of a receiver that takes no message with another key than its own, and none without a key where it has one.
+pub(crate) const KEYED: &str = "$keyed";
+
+/// The property of a message that an instance sends, for others and for who of it had begun to wait by then: the instance,
+/// and what it had numbered so far.
+const SENDER: &str = "$sender";
 
 /// The name of dead letters that are starts which could not be made. Nobody sends a message of that name: it would
 /// start something that its sender need not be allowed to start.
@@ -224,7 +232,21 @@ pub fn correlates(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool
 fn hears(wait: &Subscription, message: &Message) -> bool {
     let is_to = numbered(message) == Some(wait.instance.0)
         || is_to(&wait.correlation, &message.correlation);
-    is_to && agrees(&wait.correlation, &message.correlation)
+    is_to && agrees(&wait.correlation, &message.correlation) && !is_own_later(wait, message)
+}
+
+/// Notes which instance sends a message, and that it does so before it begins to wait for anything else.
+pub(crate) fn note_sender(message: &mut Message, instance: InstanceId, post: PostId) {
+    let sender = vec![Value::from(instance.0), Value::from(post.0)];
+    message.correlation.push((SENDER.into(), sender.into()));
+}
+
+/// Whether a wait is of whoever sent the message, and had not begun then.
+fn is_own_later(wait: &Subscription, message: &Message) -> bool {
+    let sender = property(&message.correlation, SENDER).and_then(Value::as_list);
+    let Some([instance, post]) = sender else { return false };
+    let sent = post.as_i64().and_then(|it| u64::try_from(it).ok());
+    *instance == Value::from(wait.instance.0) && sent.is_some_and(|it| it < wait.wait.0)
 }
 
 fn agrees(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool {
@@ -233,7 +255,19 @@ fn agrees(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool {
         let theirs = property(message, name);
         value.is_null() || theirs.is_none_or(|it| it.is_null() || is_same(it, value))
     });
-    agrees && leads_to(receiver, message) && is_of_process(receiver, message)
+    agrees
+        && has_key(receiver, message)
+        && leads_to(receiver, message)
+        && is_of_process(receiver, message)
+}
+
+/// Whether a message has a key where its receiver has one, and none where it has none, if that matters to the receiver. What
+/// is sent along a message flow, or to one receiver that it names, has found it without.
+fn has_key(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool {
+    let says = |side, name| property(side, name).is_some_and(|it| !it.is_null());
+    !says(receiver, KEYED)
+        || [TO, INSTANCE, WHERE].iter().any(|it| says(message, it))
+        || says(receiver, CORRELATION_KEY) == says(message, CORRELATION_KEY)
 }
 
 /// Whether a message is not for one process alone, or for that of the receiver.
@@ -265,9 +299,9 @@ pub(crate) fn is_spare(message: &Message) -> bool {
     property(&message.correlation, SPARE).is_some()
 }
 
-/// What people see of a correlation: not which process it is of, which they see anyway.
+/// What people see of a correlation: not which process it is of, which they see anyway, nor what follows from that.
 pub(crate) fn shown(correlation: &Assignments) -> Cow<'_, Assignments> {
-    let is_hidden = |name: &str| name == PROCESS || name == SPARE;
+    let is_hidden = |name: &str| [PROCESS, SPARE, KEYED, SENDER].contains(&name);
     if !correlation.iter().any(|(name, _)| is_hidden(name)) {
         return Cow::Borrowed(correlation);
     }
@@ -276,7 +310,7 @@ pub(crate) fn shown(correlation: &Assignments) -> Cow<'_, Assignments> {
 
 /// Whether a property is one that both sides must agree on, and not one that says who is meant.
 fn is_plain(name: &str) -> bool {
-    ![TO, INSTANCE, WHERE, BY_VARIABLES, AWAITED, PROCESS, SPARE].contains(&name)
+    ![TO, INSTANCE, WHERE, BY_VARIABLES, KEYED, SENDER, AWAITED, PROCESS, SPARE].contains(&name)
 }
 
 /// Whether a message to one instance is to this receiver.

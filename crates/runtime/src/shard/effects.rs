@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use travertine_kernel::{Command, Effect, Post, PostId, WaitFor, WaitId};
+use travertine_kernel::{Command, Effect, Post, PostId, WaitFor, WaitId, plan::Events};
 use travertine_store::record::{Letter, Message};
 use travertine_value::Name;
 
 use super::{Case, Live, Shard, alarm::Alarm, function, guard::step, outbox::Release};
-use crate::{Address, InstanceId, Timestamp};
+use crate::{Address, InstanceId, Timestamp, message::note_sender};
 
 /// Instances that start others sooner than this after their own start are links of one chain.
 const CHAIN: Duration = Duration::from_secs(1);
@@ -104,6 +104,11 @@ impl Shard {
                     variables: payload.clone(),
                     ..Message::new(name)
                 };
+                if live.definition.plan.policy.events == Events::Strict
+                    && let Letter::Delivered { post, .. } = &confirm
+                {
+                    note_sender(&mut message, live.id, *post);
+                }
                 if live.definition.is_function() {
                     function::as_event(&mut message);
                 }

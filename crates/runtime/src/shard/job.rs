@@ -7,7 +7,7 @@ use std::{
 
 use travertine_kernel::{
     Assignments, Command, Failure, FailureKind, Job, Rejection, Slot, TokenId, View, Wait, WaitId,
-    plan::WorkKind,
+    plan::{Events, WorkKind},
 };
 use travertine_store::record::{Edit, Record, TaskChange};
 use travertine_value::{Map, Name, Value};
@@ -633,7 +633,13 @@ pub(super) fn variables(live: &Live, token: TokenId, job: &Job, names: &[Name]) 
     if let Some(options) = &job.options {
         return assignments(&options.input);
     }
-    let mut all = View::new(&live.definition.plan, &live.state, token).all();
+    let plan = &live.definition.plan;
+    let mut all = View::new(plan, &live.state, token).all();
+    let extras = plan.node(live.state.tokens[&token].node).extras.as_ref();
+    let inputs = extras.map_or(&[][..], |it| &it.inputs);
+    if plan.policy.events == Events::Strict && job.kind == WorkKind::Job && !inputs.is_empty() {
+        all.retain(|(name, _)| inputs.iter().any(|(it, _)| it == name));
+    }
     if !names.is_empty() {
         all.retain(|(name, _)| names.contains(name));
     }

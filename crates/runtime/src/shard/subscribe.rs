@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use travertine_bpmn::CORRELATION_KEY;
 use travertine_kernel::{
     Assignments, Command, WaitFor, WaitId,
-    plan::{Correlation, Events},
+    plan::{Correlation, Events, Receivers},
 };
 use travertine_store::record::{
     Consume, Held, Letter, Record, Shared, Subscription, SubscriptionKind,
@@ -14,7 +15,7 @@ use travertine_value::Name;
 use super::{Live, Shard, guard::Heard};
 use crate::{
     Address, Definition, InstanceId, SignalReceipt, StartOn,
-    message::{BY_VARIABLES, INSTANCE, PROCESS, address, take_awaited},
+    message::{BY_VARIABLES, INSTANCE, KEYED, PROCESS, address, take_awaited},
 };
 
 impl Shard {
@@ -276,9 +277,13 @@ impl Live {
     /// The properties of a wait for messages: those of its model, and what the instance is called.
     fn as_receiver(&self, correlation: &Assignments) -> Assignments {
         let mut all = correlation.clone();
-        let policy = self.definition.plan.policy.correlation;
-        if policy == Correlation::Variables && all.is_empty() {
+        let policy = &self.definition.plan.policy;
+        if policy.correlation == Correlation::Variables && all.is_empty() {
             all.push((BY_VARIABLES.into(), true.into()));
+        }
+        let has_key = all.iter().any(|(name, _)| &**name == CORRELATION_KEY);
+        if policy.events == Events::Strict || policy.receivers == Receivers::PerProcess && has_key {
+            all.push((KEYED.into(), true.into()));
         }
         let process = self.definition.process_of_messages();
         if !process.is_empty() {

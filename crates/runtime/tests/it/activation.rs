@@ -265,3 +265,30 @@ async fn work_that_pauses_says_until_when() {
     world.advance(60_000);
     assert_eq!(activate(world.engine(), 1).await.len(), 1);
 }
+
+#[tokio::test]
+async fn a_worker_of_a_model_made_for_fleans_has_the_inputs_and_nothing_else() {
+    let task = |id: &str, more: &str| {
+        format!(
+            r#"<serviceTask id="{id}" type="work"><extensionElements>{more}</extensionElements></serviceTask>"#
+        )
+    };
+    let inputs = r#"<f:ioMapping><f:input source="=order.sum" target="sum"/></f:ioMapping>"#;
+    let world = World::new(1);
+    world.deploy(&format!(
+        r#"<process id="p" isExecutable="true" xmlns:f="https://fleans.io/schema/bpmn/1.0"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="t"/>{}
+        <sequenceFlow id="f2" sourceRef="t" targetRef="u"/>{}
+        <sequenceFlow id="f3" sourceRef="u" targetRef="e"/><endEvent id="e"/></process>"#,
+        task("t", inputs),
+        task("u", ""),
+    ));
+    let order = Value::parse_json(r#"{"sum": 7}"#).expect("it is JSON");
+    let variables = vars(&[("order", order.clone())]);
+    world.engine().start("p").variables(variables).wait().expect("it starts");
+    let job = activate(world.engine(), 1).await.remove(0);
+    assert_eq!(job.variables, vars(&[("sum", 7.into())]));
+    world.engine().complete(job.job, Vec::new()).wait().expect("it is completed");
+    let job = activate(world.engine(), 1).await.remove(0);
+    assert_eq!(job.variables, vars(&[("order", order)]));
+}
