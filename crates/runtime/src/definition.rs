@@ -1,5 +1,9 @@
 //! What is deployed: definitions with their versions, and what starts them.
 
+mod decisions;
+mod start;
+mod version;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -7,19 +11,22 @@ use std::{
 };
 
 use travertine_kernel::{
-    Assignments, FlowId, NodeId, Plan,
-    plan::{Element, Events, FormLink, Receivers, Start, TO, Trigger},
+    FlowId, NodeId, Plan,
+    plan::{Element, Events, FormLink},
 };
-use travertine_value::{Map, Name, Program, Value, time};
+use travertine_value::{Map, Name};
 
 use travertine_store::{Deployed as Stored, DeployedAs};
 
 use crate::{
     DecisionDefinition, DefinitionKey, Deployed, DeployedKind, Error, Message, Timestamp,
-    decision::{DecisionModel, DmnFile, Partly, RulesFor},
+    decision::{DecisionModel, DmnFile},
     deployed::{Versions, add_version},
-    message::PROCESS,
 };
+pub(crate) use start::start_triggers;
+pub use start::{StartOn, StartTrigger};
+pub(crate) use version::Versioned;
+use version::{bound, drop_version};
 
 /// A version of something that can be run.
 ///
@@ -130,30 +137,6 @@ impl Definition {
     }
 }
 
-/// One trigger of a start event.
-#[derive(Clone, Debug)]
-pub struct StartTrigger {
-    /// The start event.
-    pub node: NodeId,
-    /// Which of its triggers.
-    pub position: usize,
-    /// What must happen.
-    pub on: StartOn,
-}
-
-/// What starts an instance from outside.
-#[derive(Clone, Debug)]
-pub enum StartOn {
-    /// A message of this name.
-    Message(Name),
-    /// A signal of this name.
-    Signal(Name),
-    /// A time.
-    Timer(time::Due),
-    /// A condition on variables that someone offers.
-    Condition(Program),
-}
-
 /// Everything deployed.
 ///
 /// ```no_run
@@ -193,66 +176,6 @@ pub struct Definitions {
     unreadable: BTreeMap<DefinitionKey, Arc<str>>,
     /// How long a script may take, in milliseconds, where that is not what plans say.
     script_ms_max: Option<u64>,
-}
-
-/// What has versions.
-pub(crate) trait Versioned {
-    fn version(&self) -> u32;
-    fn tag(&self) -> Option<&str>;
-    fn deployment(&self) -> u64;
-    fn key(&self) -> DefinitionKey;
-}
-
-impl Versioned for Definition {
-    fn version(&self) -> u32 {
-        self.version
-    }
-
-    fn tag(&self) -> Option<&str> {
-        self.tag.as_deref()
-    }
-
-    fn deployment(&self) -> u64 {
-        self.deployment
-    }
-
-    fn key(&self) -> DefinitionKey {
-        self.key
-    }
-}
-
-/// The version that a binding names, for someone who came with `deployment`. What was deployed together is
-/// the latest that was there then: what is deployed again unchanged keeps its version. What is retired is not
-/// there any more, and nothing takes its place where that very version is meant.
-fn bound<'a, T: Versioned>(
-    versions: &'a [Arc<T>],
-    removed: &[(u32, u64)],
-    retired: &BTreeSet<DefinitionKey>,
-    binding: Option<&str>,
-    deployment: u64,
-) -> Option<&'a Arc<T>> {
-    let is_there = |it: &&Arc<T>| retired.is_empty() || !retired.contains(&it.key());
-    let there = || versions.iter().filter(is_there);
-    let numbered = |number: Option<u32>| there().find(|it| Some(it.version()) == number);
-    let tagged = |tag: &str| there().rev().find(|it| it.tag() == Some(tag));
-    match binding {
-        None | Some("latest") => there().next_back(),
-        Some("deployment") => {
-            let found = versions.iter().filter(|it| it.deployment() <= deployment);
-            let found = found.max_by_key(|it| it.version()).filter(is_there)?;
-            let gone = removed.iter().filter(|(_, at)| *at <= deployment).map(|(it, _)| *it).max();
-            Some(found).filter(|it| gone.is_none_or(|gone| gone < it.version()))
-        }
-        Some(name) => {
-            if let Some(number) = name.strip_prefix("version:") {
-                return numbered(number.parse().ok());
-            }
-            if let Some(tag) = name.strip_prefix("versionTag:") {
-                return tagged(tag);
-            }
-            tagged(name).or_else(|| numbered(name.parse().ok()))
-        }
-    }
 }
 
 impl Definitions {
@@ -610,148 +533,6 @@ impl Definitions {
         bound(self.versions.get(id)?, removed, &self.retired, binding, caller.deployment)
     }
 
-    /// The latest version of each decision, by id.
-    ///
-    /// ```no_run
-    /// # use travertine_runtime::{Engine, Error};
-    /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// for it in engine.definitions().decisions() {
-    ///     println!("{} version {} of {}", it.id, it.version, it.file());
-    /// }
-    /// # Ok(()) }
-    /// ```
-    pub fn decisions(&self) -> impl Iterator<Item = &Arc<DecisionDefinition>> {
-        self.decisions.values().filter_map(|it| self.last(it))
-    }
-
-    /// The latest version of the decision of that id; of that name, where none has the id.
-    ///
-    /// ```no_run
-    /// # use travertine_runtime::{Engine, Error};
-    /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// let latest = engine.definitions().decision("approver").map(|it| it.version);
-    /// # Ok(()) }
-    /// ```
-    pub fn decision(&self, id: &str) -> Option<&Arc<DecisionDefinition>> {
-        let by_id = self.decisions.get(id).and_then(|it| self.last(it));
-        by_id.or_else(|| self.decisions().find(|it| it.name().is_some_and(|it| &*it == id)))
-    }
-
-    /// All versions of the decision of that id, oldest first.
-    ///
-    /// ```no_run
-    /// # use travertine_runtime::{Engine, Error};
-    /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// for it in engine.definitions().decision_versions("approver") {
-    ///     println!("version {} of deployment {}", it.version, it.deployment);
-    /// }
-    /// # Ok(()) }
-    /// ```
-    pub fn decision_versions(&self, id: &str) -> &[Arc<DecisionDefinition>] {
-        self.decisions.get(id).map(|it| it.as_slice()).unwrap_or_default()
-    }
-
-    /// All versions of all decisions, by id, oldest version first.
-    ///
-    /// ```no_run
-    /// # use travertine_runtime::{Engine, Error};
-    /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// println!("{} versions of all decisions", engine.definitions().all_decisions().count());
-    /// # Ok(()) }
-    /// ```
-    pub fn all_decisions(&self) -> impl Iterator<Item = &Arc<DecisionDefinition>> {
-        self.decisions.values().flat_map(|it| it.iter())
-    }
-
-    /// The version of a decision that `binding` names, for someone who came with `deployment`.
-    pub(crate) fn bound_decision(
-        &self,
-        id: &str,
-        binding: Option<&str>,
-        deployment: u64,
-    ) -> Option<&Arc<DecisionDefinition>> {
-        let removed = self.removed_of(DeployedAs::Decision, id);
-        bound(self.decisions.get(id)?, removed, &self.retired, binding, deployment)
-    }
-
-    /// The decisions that instances of a definition can make.
-    pub(crate) fn rules<'a>(&'a self, maker: &'a Definition) -> RulesFor<'a> {
-        RulesFor { definitions: self, maker, last: Vec::new() }
-    }
-
-    /// What people and models call decisions.
-    pub(crate) fn decision_names(&self) -> impl Iterator<Item = String> {
-        self.decisions().flat_map(|it| {
-            let name = it.name().map(|it| it.to_string());
-            std::iter::once(it.id.to_string()).chain(name)
-        })
-    }
-
-    /// The DMN files that were deployed, oldest first.
-    pub(crate) fn decision_files(&self) -> impl DoubleEndedIterator<Item = &Arc<DmnFile>> {
-        self.decision_files.iter().map(|(_, it)| it)
-    }
-
-    pub(crate) fn keep_file(&mut self, deployment: u64, file: &Arc<DmnFile>) {
-        self.decision_files.push((deployment, Arc::clone(file)));
-    }
-
-    /// Adds a version of a decision as a store knows it.
-    pub(crate) fn insert_decision(&mut self, decision: Arc<DecisionDefinition>) {
-        self.deployments = self.deployments.max(decision.deployment);
-        self.keys = self.keys.max(decision.key);
-        add_version(self.decisions.entry(Name::clone(&decision.id)).or_default(), decision);
-    }
-
-    /// Takes note of a version that is not there any more.
-    pub(crate) fn note_removed(
-        &mut self,
-        id: &Name,
-        version: u32,
-        deployment: u64,
-        key: DefinitionKey,
-    ) {
-        self.keys = self.keys.max(key);
-        self.removed.entry(Name::clone(id)).or_default().push((version, deployment));
-    }
-
-    /// The number of the next version of a decision.
-    pub(crate) fn next_decision(&self, id: &str) -> u32 {
-        let last = self.decision_versions(id).last().map_or(0, |it| it.version);
-        let removed = self.removed_of(DeployedAs::Decision, id).iter().map(|(it, _)| *it).max();
-        last.max(removed.unwrap_or(0)) + 1
-    }
-
-    /// The latest version of a decision, where a model says the same of it.
-    pub(crate) fn unchanged_decision(
-        &self,
-        id: &str,
-        model: &DecisionModel,
-    ) -> Option<&Arc<DecisionDefinition>> {
-        self.last(self.decision_versions(id)).filter(|it| it.model.is_same(model))
-    }
-
-    /// Adds a version of each decision that has changed. Answers with all of them as they are now.
-    #[doc(hidden)] // Programs deploy files, with `Engine::deploy`.
-    pub fn add_decisions(&mut self, models: &[Arc<DecisionModel>]) -> Vec<Arc<DecisionDefinition>> {
-        let deployment = self.deployments + 1;
-        let mut all = Vec::new();
-        for model in models {
-            for named in model.decisions() {
-                if let Some(same) = self.unchanged_decision(&named.id, model) {
-                    all.push(Arc::clone(same));
-                    continue;
-                }
-                let (version, key) = (self.next_decision(&named.id), self.keys.next());
-                let added = Partly::of(deployment, version, key, named).with(model);
-                let added = Arc::new(added);
-                self.insert_decision(Arc::clone(&added));
-                all.push(added);
-            }
-        }
-        all
-    }
-
     /// Completes the properties of a message from what goes with it, as conversations say.
     #[doc(hidden)] // The engine correlates messages.
     pub fn correlate(&self, message: &mut Message) {
@@ -809,100 +590,4 @@ impl Definitions {
         }
         Ok(keys.iter().map(|it| Arc::clone(&self.by_key[it])).collect())
     }
-}
-
-/// Takes out the version with that key.
-fn drop_version<K: Ord, T: Versioned>(
-    all: &mut BTreeMap<K, Versions<T>>,
-    of: &K,
-    key: DefinitionKey,
-) {
-    let Some(versions) = all.get_mut(of) else { return };
-    Arc::make_mut(versions).retain(|it| it.key() != key);
-    if versions.is_empty() {
-        all.remove(of);
-    }
-}
-
-impl Definition {
-    /// What a message must say to be heard by a trigger of a start event, besides its name.
-    pub(crate) fn wanted(&self, trigger: &StartTrigger) -> Assignments {
-        let mut wanted = self.wanted_by_flows(trigger);
-        let process = self.process_of_messages();
-        if !process.is_empty() {
-            wanted.push((PROCESS.into(), process.into()));
-        }
-        wanted
-    }
-
-    /// The process that has messages of its own; an empty id, where all have them together.
-    pub(crate) fn process_of_messages(&self) -> Name {
-        match self.plan.policy.receivers {
-            Receivers::One => "".into(),
-            Receivers::PerProcess => Name::clone(&self.id),
-        }
-    }
-
-    fn wanted_by_flows(&self, trigger: &StartTrigger) -> Assignments {
-        let triggers = self.start(trigger.node).map_or(&[][..], |it| &it.triggers);
-        let Some(Trigger::Message(message)) = triggers.get(trigger.position) else {
-            return Vec::new();
-        };
-        // Other properties are about variables, and there are none yet.
-        let ends = message.correlation.iter().filter(|(name, _)| &**name == TO);
-        let values = ends.filter_map(|(name, ends)| {
-            Some((Name::clone(name), ends.value(&Map::new(), &self.plan.limits).ok()?))
-        });
-        values.collect()
-    }
-
-    pub(crate) fn start(&self, node: NodeId) -> Option<&Start> {
-        match &self.plan.node(node).element {
-            Element::Start(start) => Some(start),
-            _ => None,
-        }
-    }
-}
-
-pub(crate) fn start_triggers(
-    id: &Name,
-    plan: &Plan,
-    now: Timestamp,
-) -> Result<Vec<StartTrigger>, Error> {
-    let mut triggers = Vec::new();
-    for &node in &plan.root().typed_starts {
-        let Element::Start(start) = &plan.node(node).element else { continue };
-        for (position, trigger) in start.triggers.iter().enumerate() {
-            let on = start_on(plan, trigger, now).map_err(|reason| Error::BadStart {
-                definition: Name::clone(id),
-                start: Name::clone(&plan.node(node).name),
-                reason,
-            })?;
-            triggers.extend(on.map(|on| StartTrigger { node, position, on }));
-        }
-    }
-    Ok(triggers)
-}
-
-/// What a trigger waits for before there are any variables; `None` for one that only happens within.
-fn start_on(plan: &Plan, trigger: &Trigger, now: Timestamp) -> Result<Option<StartOn>, String> {
-    let text = |program: &Program| match program.value(&Map::new(), &plan.limits) {
-        Ok(Value::String(text)) => Ok(text),
-        Ok(other) => Err(format!("`{}` is {}, not a text", program.source(), other.kind())),
-        Err(error) => Err(format!("`{}`: {error}", program.source())),
-    };
-    Ok(match trigger {
-        Trigger::Message(message) => Some(StartOn::Message(text(&message.name)?)),
-        Trigger::Signal { name } => Some(StartOn::Signal(text(name)?)),
-        Trigger::Timer { kind, when } => {
-            let text = text(when)?;
-            let wrong = |error| format!("`{text}` is no time: {error}");
-            Some(StartOn::Timer(time::due(*kind, &text, now).map_err(wrong)?))
-        }
-        Trigger::Condition { when, .. } => Some(StartOn::Condition(when.clone())),
-        Trigger::Error { .. }
-        | Trigger::Escalation { .. }
-        | Trigger::Compensation
-        | Trigger::Cancel => None,
-    })
 }
