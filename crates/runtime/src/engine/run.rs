@@ -81,10 +81,11 @@ pub enum RunError {
     Failed(Failure),
     /// Someone has ended it.
     Cancelled,
-    /// Its code cannot go on: it panicked, or does not agree with its journal, or is not in this program.
-    /// The run stays where it is, and goes on when a program whose code can is started.
+    /// Its code cannot go on, or that of a function that it has called: it panicked, or does not agree with its
+    /// journal, or is not in this program. The run stays where it is, and goes on when a program whose code can is
+    /// started.
     Blocked {
-        /// What the run is called.
+        /// What is called so cannot go on: the run, or what it has called.
         id: Name,
         /// What is wrong.
         reason: String,
@@ -311,9 +312,9 @@ impl<T: DeserializeOwned> IntoFuture for Updating<T> {
 }
 
 impl<O: DeserializeOwned> Run<O> {
-    /// Answers when it has ended; or with [`RunError::Blocked`] as soon as it cannot go on, because its
-    /// code panicked or does not agree with its journal. It is not lost then: with code that can go on
-    /// it does, when the program is started again.
+    /// Answers when it has ended; or with [`RunError::Blocked`] as soon as it cannot go on, or a function that it
+    /// has called, because its code panicked or does not agree with its journal. It is not lost then: with code
+    /// that can go on it does, when the program is started again.
     ///
     /// ```no_run
     /// # use travertine_runtime::Error;

@@ -174,6 +174,10 @@ requests! {
     TryCode: TryCodeRequest { instance: InstanceId } -> Result<(), String>;
     /// Lets a function go on that its code has blocked, where the code that is here can.
     Unblock: UnblockRequest { instance: InstanceId } -> Unblocked;
+    /// Whether what this wait has called stands still, or what that has called: whoever waits for the caller is told.
+    FindStuck: FindStuckRequest { caller: Address, run: u32 } -> ();
+    /// What this wait has called stands still, or what that has called.
+    CalledIsStuck: CalledIsStuckRequest { caller: Address, error: Box<Error> } -> ();
 
     // Messages.
 

@@ -34,6 +34,8 @@ impl Needs {
             self.names.extend(it.begin.business_id.clone());
         } else if let Request::FindRun(it) = request {
             self.names.insert(Name::clone(&it.name));
+        } else if let Request::FindStuck(it) = request {
+            self.calls.insert(it.caller);
         } else if let Request::MatchVariables(it) = request {
             self.instances.extend(it.candidates.iter().map(|(of, _)| of.instance));
         } else if let Request::LeaseAll(it) = request {

@@ -2,16 +2,16 @@
 
 use super::{
     AdoptRequest, AttemptBeginsRequest, AwaitRequest, BarrierRequest, BeginAttemptRequest,
-    CancelRunRequest, ChangeTaskRequest, ClaimTaskRequest, CommandRequest, CompleteRequest,
-    CompleteWorkRequest, DescribeRequest, DiscardRequest, EndAttemptRequest,
+    CalledIsStuckRequest, CancelRunRequest, ChangeTaskRequest, ClaimTaskRequest, CommandRequest,
+    CompleteRequest, CompleteWorkRequest, DescribeRequest, DiscardRequest, EndAttemptRequest,
     EvaluateConditionsRequest, ExpectRequest, ExpirePastRequest, ExtendRequest, FailRequest,
-    FindRunRequest, FindVisitRequest, FinishJobRequest, FinishPublishRequest, FireTimerRequest,
-    FlushRequest, FoldRequest, FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest,
-    IsInMemoryRequest, Kind, LeaseAllRequest, LeaseRequest, LookRequest, MatchVariablesRequest,
-    MendRequest, MigrateRequest, MoveTimerRequest, PublishRequest, PutBackRequest,
-    QueryFunctionRequest, ReleaseHaltedRequest, ReplayRequest, Request, ResolveRequest,
-    ResultRequest, ResumeRequest, RetireRequest, RetryRequest, RowsRequest, SetRequest,
-    SignalRequest, StartRequest, SuspendRequest, ThrowErrorRequest, TryCodeRequest,
+    FindRunRequest, FindStuckRequest, FindVisitRequest, FinishJobRequest, FinishPublishRequest,
+    FireTimerRequest, FlushRequest, FoldRequest, FollowRequest, GlanceRequest, HandBackRequest,
+    HeartbeatRequest, IsInMemoryRequest, Kind, LeaseAllRequest, LeaseRequest, LookRequest,
+    MatchVariablesRequest, MendRequest, MigrateRequest, MoveTimerRequest, PublishRequest,
+    PutBackRequest, QueryFunctionRequest, ReleaseHaltedRequest, ReplayRequest, Request,
+    ResolveRequest, ResultRequest, ResumeRequest, RetireRequest, RetryRequest, RowsRequest,
+    SetRequest, SignalRequest, StartRequest, SuspendRequest, ThrowErrorRequest, TryCodeRequest,
     TryMigrationRequest, TryPublishRequest, UnblockRequest, UpdateFunctionRequest,
     UpdateJobRequest, VerifyRequest, WhyRequest,
 };
@@ -120,6 +120,13 @@ impl Request {
             | Self::EndAttempt(EndAttemptRequest { given, .. }) => {
                 Route::Instance(given.job.instance)
             }
+            // Where the call was started.
+            Self::FindStuck(FindStuckRequest { caller, run }) => {
+                Route::Number(caller.instance.0 + u64::from(*run))
+            }
+            Self::CalledIsStuck(CalledIsStuckRequest { caller, .. }) => {
+                Route::Instance(caller.instance)
+            }
             Self::Verify(VerifyRequest {})
             | Self::ExpirePast(ExpirePastRequest {})
             | Self::Flush(FlushRequest {})
@@ -189,7 +196,9 @@ impl Kind {
             | Self::Barrier
             | Self::Glance
             | Self::Follow => Origin::Inside,
-            Self::MatchVariables
+            Self::FindStuck
+            | Self::CalledIsStuck
+            | Self::MatchVariables
             | Self::FinishPublish
             | Self::AttemptBegins
             | Self::Heartbeat

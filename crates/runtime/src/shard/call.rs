@@ -194,7 +194,7 @@ impl Shard {
     }
 
     /// The instance that a call has started, where it may still run.
-    fn child(&self, from: Address) -> Option<InstanceId> {
+    pub(super) fn child(&self, from: Address) -> Option<InstanceId> {
         if let Some(child) = self.instances.started_by(from) {
             return Some(child);
         }

@@ -93,6 +93,14 @@ impl Shard {
                 .map(Reply::UpdateFunction),
             Request::TryCode(it) => self.try_code(it.instance).map(Reply::TryCode),
             Request::Unblock(it) => self.unblock(it.instance).map(Reply::Unblock),
+            Request::FindStuck(it) => {
+                self.find_stuck(it.caller);
+                Ok(Reply::FindStuck(()))
+            }
+            Request::CalledIsStuck(it) => {
+                self.called_is_stuck(it.caller, *it.error);
+                Ok(Reply::CalledIsStuck(()))
+            }
             Request::Publish(it) => self.publish(it.message).map(Reply::Publish),
             Request::TryPublish(it) => {
                 self.begin_publishing(it.message, it.how).map(Reply::TryPublish)

@@ -455,7 +455,7 @@ impl Shard {
                 print(&format!("{name} ({function}) cannot go on: {reason}"));
             }
         });
-        self.reply_stuck(live);
+        self.tell_stuck(live);
     }
 
     /// Whether an instance could go on as another version of a function: whether the code of that

@@ -42,6 +42,7 @@ mod settings;
 mod snapshot;
 mod start;
 mod starts;
+mod stuck;
 mod subscribe;
 mod throttle;
 mod turn;

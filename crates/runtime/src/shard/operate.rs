@@ -328,23 +328,20 @@ impl Shard {
         Ok(state.waits.get(&wait.wait).and_then(|it| state.visit_of(it.token)))
     }
 
-    /// Tells `watcher` how the instance ended, when it has; or that it stands still, where it wants to know.
+    /// Tells `watcher` how the instance ended, when it has; or that it stands still, or something that it has
+    /// called, where it wants to know.
     pub(crate) fn watch(&mut self, instance: InstanceId, watcher: Watcher) {
-        let stuck = |live: &Live| live.stuck().filter(|_| !watcher.waits_through);
+        let waits_through = watcher.waits_through;
+        let stuck = |live: &Live| live.stuck().filter(|_| !waits_through);
         match self.look(instance).map(|live| ended(live).map(Ok).or_else(|| stuck(live).map(Err))) {
             Ok(Some(known)) => self.reply_to_watcher(watcher, known),
             Err(error) => self.reply_to_watcher(watcher, Err(error)),
             Ok(None) => {
                 self.watchers.add(instance, watcher);
+                if !waits_through {
+                    self.ask_called(instance);
+                }
             }
-        }
-    }
-
-    /// Tells those who wait for a function to end that it stands still, unless they wait through that.
-    pub(super) fn reply_stuck(&mut self, live: &Live) {
-        let Some(error) = live.stuck() else { return };
-        for watcher in self.watchers.take_impatient(live.id) {
-            self.reply_to_watcher(watcher, Err(error.clone()));
         }
     }
 

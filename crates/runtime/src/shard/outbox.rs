@@ -16,7 +16,7 @@ use super::{Ended, Watcher, settings::Settings};
 use crate::{
     Error, InstanceId, Timestamp,
     board::{Board, Handing, Offer},
-    request::{By, Reply, ReplyTo},
+    request::{Ask, By, Reply, ReplyTo, Request},
     wakes,
 };
 
@@ -225,6 +225,12 @@ impl Outbox {
         self.release(Release::Notice(Box::new(notice)));
     }
 
+    /// Asks another shard, or this one, once what came before is durable. A crash forgets it, and nobody waits for an
+    /// answer.
+    pub(super) fn ask(&mut self, shard: ShardId, ask: impl Ask) {
+        self.release(Release::Ask(shard, Box::new(ask.into_request())));
+    }
+
     /// Jobs for workers of this process who wait for them.
     pub(super) fn handing(&mut self) -> &mut Handing {
         &mut self.releases.handing
@@ -232,7 +238,7 @@ impl Outbox {
 
     /// Lets everything out at once, where nothing is written.
     pub(super) fn let_out(&mut self, board: &Board) {
-        std::mem::take(&mut self.releases).let_out(board);
+        std::mem::take(&mut self.releases).let_out(board, |_, _| {});
     }
 
     /// Nothing of what is to be written will be: those who asked are told.
@@ -304,9 +310,11 @@ impl Outbox {
         let dropped = self.releases.all.drain(mark.releases..);
         let watchers = dropped.filter_map(|it| match it {
             Release::Ended(watcher, _) => Some(watcher),
-            Release::Reply(..) | Release::Notice(_) | Release::Offer(_) | Release::Withdraw(_) => {
-                None
-            }
+            Release::Reply(..)
+            | Release::Notice(_)
+            | Release::Ask(..)
+            | Release::Offer(_)
+            | Release::Withdraw(_) => None,
         });
         watchers.collect()
     }
@@ -320,6 +328,8 @@ pub(crate) enum Release {
     Ended(Watcher, Box<Result<Ended, Error>>),
     /// Something that people are told.
     Notice(Box<dyn FnOnce() + Send>),
+    /// What a shard is asked.
+    Ask(ShardId, Box<Request>),
     /// A job that a worker may have.
     Offer(Offer),
     /// A job that no worker may have any more.
@@ -328,11 +338,12 @@ pub(crate) enum Release {
 
 impl Release {
     /// Lets it out.
-    fn let_out(self, board: &Board) {
+    fn let_out(self, board: &Board, ask: &mut impl FnMut(ShardId, Request)) {
         match self {
             Self::Reply(to, reply) => to.send(reply),
             Self::Ended(watcher, ended) => watcher.to.send(ended.map(Reply::Await)),
             Self::Notice(notice) => notice(),
+            Self::Ask(shard, request) => ask(shard, *request),
             Self::Offer(offer) => board.offer(&offer),
             Self::Withdraw(offer) => board.withdraw(&offer),
         }
@@ -345,6 +356,7 @@ impl fmt::Debug for Release {
             Self::Reply(to, _) => f.debug_tuple("Reply").field(to).finish_non_exhaustive(),
             Self::Ended(_, ended) => f.debug_tuple("Ended").field(ended).finish(),
             Self::Notice(_) => f.write_str("Notice"),
+            Self::Ask(shard, request) => f.debug_tuple("Ask").field(shard).field(request).finish(),
             Self::Offer(offer) => f.debug_tuple("Offer").field(offer).finish(),
             Self::Withdraw(offer) => f.debug_tuple("Withdraw").field(offer).finish(),
         }
@@ -361,10 +373,10 @@ pub(crate) struct Releases {
 
 impl Releases {
     /// Lets all of it out.
-    fn let_out(self, board: &Board) {
+    fn let_out(self, board: &Board, mut ask: impl FnMut(ShardId, Request)) {
         wakes::together(|| {
             self.handing.put();
-            self.all.into_iter().for_each(|it| it.let_out(board));
+            self.all.into_iter().for_each(|it| it.let_out(board, &mut ask));
         });
     }
 
@@ -375,7 +387,10 @@ impl Releases {
                 Release::Reply(to, _) | Release::Ended(Watcher { to, .. }, _) => {
                     to.send(Err(error.clone()));
                 }
-                Release::Notice(_) | Release::Offer(_) | Release::Withdraw(_) => {}
+                Release::Notice(_)
+                | Release::Ask(..)
+                | Release::Offer(_)
+                | Release::Withdraw(_) => {}
             }
         }
     }
@@ -396,7 +411,7 @@ impl Sealed {
     /// Lets out what waited for the batch, and gives the mails it has sent to other shards.
     pub fn release(mut self, board: &Board) -> Vec<Mail> {
         let mails = self.take_mails();
-        self.releases.let_out(board);
+        self.let_out(board, |_, _| {});
         mails
     }
 
@@ -408,6 +423,11 @@ impl Sealed {
     /// It is not written: those who asked are told why.
     pub(crate) fn refuse(self, error: &Error) {
         self.releases.refuse(error);
+    }
+
+    /// Lets out what waited for the batch; `ask` asks shards.
+    pub(crate) fn let_out(self, board: &Board, ask: impl FnMut(ShardId, Request)) {
+        self.releases.let_out(board, ask);
     }
 
     /// The mails that it has sent to other shards, once.

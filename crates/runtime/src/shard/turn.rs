@@ -199,7 +199,7 @@ impl Shard {
         live.halted = Some(reason.clone());
         self.withdraw_all(live);
         self.append(live, &[Record::Halted(reason.clone())]);
-        self.reply_stuck(live);
+        self.tell_stuck(live);
         Error::Halted { instance: live.id, reason }
     }
 

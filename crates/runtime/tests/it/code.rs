@@ -2,7 +2,9 @@
 
 use std::{
     collections::BTreeMap,
+    future::Future,
     sync::atomic::{AtomicBool, Ordering},
+    task::{Context, Waker},
     time::Duration,
 };
 
@@ -15,7 +17,7 @@ use travertine_runtime::{
 };
 use travertine_store::view::{Row, Table};
 
-use crate::world::{World, file};
+use crate::world::{World, block_on, file, within};
 
 #[derive(Serialize, Deserialize, Debug)]
 struct Go;
@@ -378,6 +380,117 @@ fn who_waits_for_a_function_that_cannot_go_on_is_told() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("it is built");
     let run = runtime.block_on(world.engine().run::<String>("a")).expect("it answers");
     assert_eq!(run.expect("it is there").wait(), Ok("first way".to_owned()));
+}
+
+/// What calls a guide, which calls a walk.
+const AGENCY: WorkflowDefinition = WorkflowDefinition {
+    name: "agency",
+    version: 1,
+    parameters: &[],
+    run: |cx, _| {
+        Box::pin(async move {
+            let guide = Workflow::<String>::new("guide", 1).argument("kind", "child");
+            Ok(cx.child(guide).await?.into())
+        })
+    },
+};
+
+/// A walk that waits before it ends.
+const LONG_WALK: WorkflowDefinition = WorkflowDefinition {
+    run: |cx, _| {
+        Box::pin(async move {
+            cx.event::<Go>().await?;
+            cx.event::<Go>().await?;
+            Ok("walked".into())
+        })
+    },
+    ..WALK
+};
+
+/// The same as it was before, with a panic on its way.
+const STUMBLE: WorkflowDefinition = WorkflowDefinition {
+    run: |cx, _| {
+        Box::pin(async move {
+            cx.event::<Go>().await?;
+            panic!("it stumbles");
+        })
+    },
+    ..WALK
+};
+
+/// One that asks for something else first.
+const DETOUR: WorkflowDefinition = WorkflowDefinition {
+    run: |cx, _| {
+        Box::pin(async move {
+            cx.sleep(Duration::from_secs(1)).await?;
+            Ok("walked".into())
+        })
+    },
+    ..WALK
+};
+
+#[test]
+fn who_waits_for_a_function_is_told_that_what_it_has_called_cannot_go_on() {
+    let with = |walk| Functions::new().workflow(AGENCY).workflow(GUIDE).workflow(walk);
+    let mut world =
+        World::with(Options { shards: 3, functions: with(STUMBLE), ..Options::default() });
+    let agency = begin(&world, Workflow::new("agency", 1), "a");
+    let called = |world: &World, name: &str| {
+        let mut all = world.rows(Table::Instances, Vec::new()).into_iter();
+        let found = all.find_map(|it| match it {
+            Row::Instance(row) if &*row.definition == name => Some(InstanceId(row.id)),
+            _ => None,
+        });
+        found.expect("it is called")
+    };
+    let (guide, walk) = (called(&world, "guide"), called(&world, "walk"));
+    let name = format!("number:{walk}");
+    let run = |world: &World, id: InstanceId| {
+        let name = if id == agency { "a".to_owned() } else { format!("number:{id}") };
+        let found = block_on(world.engine().run::<String>(&name)).expect("the engine answers");
+        found.expect("it is there")
+    };
+    // Those who wait before it happens, and who have been heard.
+    let mut waits: Vec<_> = [agency, guide, walk]
+        .map(|id| {
+            let run = run(&world, id);
+            Box::pin(async move { run.result().await })
+        })
+        .into();
+    let mut patient = {
+        let run = run(&world, agency);
+        Box::pin(async move { run.result_despite_incidents().await })
+    };
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(waits.iter_mut().all(|it| it.as_mut().poll(&mut cx).is_pending()));
+    assert!(patient.as_mut().poll(&mut cx).is_pending());
+    world.rest();
+    go(&world, &name);
+    let blocked = |told: Result<String, RunError>, with: &str| {
+        let Err(RunError::Blocked { id, reason }) = told else { panic!("{told:?}") };
+        assert_eq!(*id, *name, "{reason}");
+        assert!(reason.contains(with), "{reason}");
+    };
+    for wait in waits {
+        blocked(block_on(within(wait)), "it stumbles");
+    }
+    assert!(patient.as_mut().poll(&mut cx).is_pending());
+    drop(patient);
+    // Who asks later is told, too, also by another program whose code cannot go on either.
+    let ask = |world: &World, with: &str| {
+        for id in [agency, guide, walk] {
+            let run = run(world, id);
+            blocked(block_on(within(run.result())), with);
+        }
+    };
+    ask(&world, "it stumbles");
+    world.restart_with(with(DETOUR));
+    ask(&world, "it stumbles");
+    // With code that agrees all of it goes on by itself.
+    world.restart_with(with(LONG_WALK));
+    go(&world, &name);
+    assert_eq!(result(&world, agency), "walked");
+    assert_eq!(block_on(within(run(&world, agency).result())), Ok("walked".to_owned()));
 }
 
 static MENDED: AtomicBool = AtomicBool::new(false);

@@ -12,18 +12,19 @@ use crate::{
     engine::{File, Options, Outcome},
     request::{
         AdoptRequest, AttemptBeginsRequest, AwaitRequest, BarrierRequest, BeginAttemptRequest,
-        CancelRunRequest, ChangeTaskRequest, ClaimTaskRequest, CommandRequest, CompleteRequest,
-        CompleteWorkRequest, DescribeRequest, DiscardRequest, EndAttemptRequest,
-        EvaluateConditionsRequest, ExpectRequest, ExpirePastRequest, ExtendRequest, FailRequest,
-        FindRunRequest, FindVisitRequest, FinishJobRequest, FinishPublishRequest, FireTimerRequest,
-        FlushRequest, FoldRequest, FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest,
-        How, IsInMemoryRequest, Kind, LeaseAllRequest, LeaseRequest, LookRequest, Looked,
-        MatchVariablesRequest, MendRequest, MigrateRequest, MoveTimerRequest, Origin,
-        PublishRequest, Publishing, PutBackRequest, QueryFunctionRequest, ReleaseHaltedRequest,
-        ReplayRequest, ResolveRequest, ResultRequest, ResumeRequest, RetireRequest, RetryRequest,
-        Rows, RowsRequest, SetRequest, SignalRequest, StartRequest, SuspendRequest,
-        ThrowErrorRequest, TryCodeRequest, TryMigrationRequest, TryPublishRequest, UnblockRequest,
-        Unblocked, UpdateFunctionRequest, UpdateJobRequest, VerifyRequest, WhyRequest,
+        CalledIsStuckRequest, CancelRunRequest, ChangeTaskRequest, ClaimTaskRequest,
+        CommandRequest, CompleteRequest, CompleteWorkRequest, DescribeRequest, DiscardRequest,
+        EndAttemptRequest, EvaluateConditionsRequest, ExpectRequest, ExpirePastRequest,
+        ExtendRequest, FailRequest, FindRunRequest, FindStuckRequest, FindVisitRequest,
+        FinishJobRequest, FinishPublishRequest, FireTimerRequest, FlushRequest, FoldRequest,
+        FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest, How, IsInMemoryRequest,
+        Kind, LeaseAllRequest, LeaseRequest, LookRequest, Looked, MatchVariablesRequest,
+        MendRequest, MigrateRequest, MoveTimerRequest, Origin, PublishRequest, Publishing,
+        PutBackRequest, QueryFunctionRequest, ReleaseHaltedRequest, ReplayRequest, ResolveRequest,
+        ResultRequest, ResumeRequest, RetireRequest, RetryRequest, Rows, RowsRequest, SetRequest,
+        SignalRequest, StartRequest, SuspendRequest, ThrowErrorRequest, TryCodeRequest,
+        TryMigrationRequest, TryPublishRequest, UnblockRequest, Unblocked, UpdateFunctionRequest,
+        UpdateJobRequest, VerifyRequest, WhyRequest,
     },
 };
 
@@ -148,6 +149,11 @@ impl World {
         assert_eq!(engine.ask(TryCodeRequest { instance }).wait(), Ok(Ok(())));
         let unblocked = engine.ask(UnblockRequest { instance }).wait();
         assert!(matches!(unblocked, Ok(Unblocked::IsNot)), "{unblocked:?}");
+        // Nothing was called.
+        let caller = Address { instance, wait: WaitId(1) };
+        engine.ask(FindStuckRequest { caller, run: 0 }).wait().unwrap();
+        let error = Box::new(Error::Suspended(instance));
+        engine.ask(CalledIsStuckRequest { caller, error }).wait().unwrap();
         let result = engine.ask(ResultRequest { instance: ended }).wait().unwrap();
         assert!(result.is_some_and(|it| it.iter().any(|(name, _)| &**name == "result")));
         assert_eq!(engine.ask(CancelRunRequest { instance }).wait(), Ok(true));

@@ -13,7 +13,7 @@ use super::{
     super::metrics::{Counters, add, raise},
     Common, Input, Rows, Signal, Write, Writes,
 };
-use crate::{Error, RequestOutcome, Sealed};
+use crate::{Error, RequestOutcome, Sealed, request::ReplyTo};
 
 /// Writes, until there is nothing more to write.
 pub(in crate::engine) fn write(common: &Common, work: Writes, views: &SyncSender<Rows>) {
@@ -170,7 +170,10 @@ impl Lot<'_> {
                 // One that is lost reads its inbox when it comes again.
                 drop(common.queue(mail.to).tell(Input::Mail(mail)));
             }
-            sealed.release(&common.board);
+            sealed.let_out(&common.board, |shard, request| {
+                // One that is lost tells nobody.
+                drop(common.queue(shard).tell(Input::Ask(request, ReplyTo::Nobody)));
+            });
         }
     }
 

@@ -87,6 +87,8 @@ pub fn place(kind: Kind) -> Place {
         | Kind::FindRun
         | Kind::QueryFunction
         | Kind::TryCode
+        | Kind::FindStuck
+        | Kind::CalledIsStuck
         | Kind::MatchVariables
         | Kind::Verify
         | Kind::Barrier
