@@ -43,11 +43,7 @@ impl Shard {
         let seen = self.watchers.hook.is_some().then(|| command.clone());
         let is_told = matches!(command, Command::Delivered { .. });
         live.count_turn(&command);
-        let introduction = live.introduction();
-        live.state.introduce(introduction);
-        let turned = self.ask_kernel(live, command);
-        live.state.introduce(Identity::default());
-        let mut turn = turned?;
+        let mut turn = self.ask_kernel(live, command)?;
         let lost = if is_told {
             // Where it has something to do it stands in line already.
             turn.unfinished = false;
@@ -63,6 +59,8 @@ impl Shard {
     pub(super) fn ask_kernel(&mut self, live: &mut Live, command: Command) -> Result<Turn, Error> {
         step("kernel");
         live.state.keep_past(self.env.settings.history.wanted());
+        let introduction = live.introduction();
+        live.state.introduce(introduction);
         let buffer = self.outbox.buffer();
         let definitions = self.env.newest();
         let Live { definition, state, ends_after, .. } = live;
@@ -72,7 +70,10 @@ impl Shard {
             rules.last = elements.iter().filter_map(|it| definition.plan.find(it)).collect();
         }
         let budgets = &self.env.budgets;
-        Ok(handle_with(&definition.plan, &rules, state, self.now, command, buffer, budgets)?)
+        let plan = &definition.plan;
+        let turned = handle_with(plan, &rules, state, self.now, command, buffer, budgets);
+        state.introduce(Identity::default());
+        Ok(turned?)
     }
 
     /// Writes what has happened to an instance, and sees to what it asks for.

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use travertine_runtime::{Settings, engine::Options};
+use travertine_kernel::WaitId;
+use travertine_runtime::{Address, Settings, engine::Options};
 use travertine_store::view::{Row, Table};
 
-use crate::world::World;
+use crate::world::{World, vars};
 
 const LOOP: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
     <sequenceFlow id="f1" sourceRef="s" targetRef="t"/>
@@ -54,4 +55,31 @@ fn of_what_a_script_throws_as_much_is_kept_as_people_read() {
     let Some(Row::Incident(it)) = incidents.first() else { panic!("{incidents:?}") };
     assert!(it.message.len() < 3_000 && it.message.contains("ééé"), "{} bytes", it.message.len());
     world.check();
+}
+
+#[test]
+fn a_script_is_told_which_instance_it_is_of_in_each_turn() {
+    let world = World::new(1);
+    let ask = |id: &str| {
+        format!(
+            r#"<scriptTask id="{id}" scriptFormat="javascript" camunda:resultVariable="{id}">
+            <script>execution.getProcessBusinessKey() + " " + execution.getProcessInstanceId()</script></scriptTask>"#
+        )
+    };
+    world.deploy(&format!(
+        r#"<process id="p" isExecutable="true" xmlns:camunda="http://camunda.org/schema/1.0/bpmn">
+        <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="a"/>{}
+        <sequenceFlow id="f2" sourceRef="a" targetRef="t"/><userTask id="t"/>
+        <sequenceFlow id="f3" sourceRef="t" targetRef="b"/>{}</process>"#,
+        ask("a"),
+        ask("b")
+    ));
+    let id = world.engine().start("p").id("order-1").wait().expect("it starts");
+    let rows = world.rows(Table::Tasks, vec![]);
+    let [Row::Task(task)] = &rows[..] else { panic!("{rows:?}") };
+    let task = Address { instance: id, wait: WaitId(task.wait) };
+    world.engine().complete(task, Vec::new()).wait().expect("it waits");
+    let told = format!("order-1 {id}");
+    let both = vars(&[("a", told.as_str().into()), ("b", told.as_str().into())]);
+    assert_eq!(world.ended(id).variables, both);
 }
