@@ -143,7 +143,7 @@ impl Sandbox {
         self.bytes_max = bytes_max;
     }
 
-    /// How many bytes tell of what the last request has caused.
+    /// How many bytes tell of what the last request has caused, with the starts that it had to wait for.
     pub fn written(&self) -> u64 {
         self.written
     }
@@ -355,10 +355,9 @@ impl Sandbox {
         self.shard.throttled()
     }
 
-    /// Lets the seconds pass that such starts wait for.
+    /// Lets the seconds pass that such starts wait for. What they write counts for the request that has caused them.
     pub fn start_throttled(&mut self) -> Result<(), Error> {
         let mut events = 0;
-        self.written = 0;
         while let Some(due) = self.next_due().filter(|_| !self.throttled().is_empty()) {
             self.shard.tick(due);
             events += self.come_to_rest()?;

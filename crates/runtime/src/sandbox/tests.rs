@@ -192,6 +192,24 @@ fn timers_fire_in_the_order_they_are_due_each_at_its_time() {
 }
 
 #[test]
+fn what_is_written_is_counted_for_each_request() {
+    let mut sandbox = world(&[chain("p", vec![begin(), user("a")])]);
+    let mut written = |size: usize| {
+        let x = "x".repeat(size);
+        sandbox.start(Start::of("p").with(vars(&[("x", x.as_str().into())]))).unwrap();
+        // Nothing has to wait for its turn.
+        sandbox.start_throttled().unwrap();
+        sandbox.written()
+    };
+    let little = written(1);
+    // Lengths take more bytes, too.
+    assert!((1_000..1_010).contains(&(written(1_001) - little)));
+    assert_eq!(written(1), little);
+    sandbox.advance_by(Duration::from_secs(1)).unwrap();
+    assert_eq!(sandbox.written(), 0);
+}
+
+#[test]
 fn a_timer_that_is_due_at_once_needs_no_push() {
     let past = catch(vec![on_timer(TimerKind::Date, "1970-01-01T00:00:00Z")]);
     let mut sandbox = world(&[chain("p", vec![begin(), past])]);
