@@ -276,3 +276,29 @@ impl Run<'_> {
 fn over(what: Over, message: String) -> Failure {
     Failure::new(FailureKind::Budget(Some(what)), message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_much_as_may_come_does_and_one_more_does_not() {
+        let all: Assignments = vec![("ab".into(), "cde".into()), ("f".into(), 1.into())];
+        let budgets = Budgets { names: 2, name_bytes: 2, data_bytes: 15, ..Budgets::DEFAULT };
+        assert_eq!(check(&all, &budgets), Ok(()));
+        let names = Budgets { names: 1, ..budgets };
+        assert_eq!(check(&all, &names), Err(Over::Names(1)));
+        let name_bytes = Budgets { name_bytes: 1, ..budgets };
+        assert_eq!(check(&all, &name_bytes), Err(Over::NameBytes(1)));
+        let data_bytes = Budgets { data_bytes: 14, ..budgets };
+        assert_eq!(check(&all, &data_bytes), Err(Over::Bytes(14)));
+    }
+
+    #[test]
+    fn what_is_inside_a_value_is_counted_with_its_names() {
+        let map: Value =
+            [("ab".into(), Value::Null), ("c".into(), true.into())].into_iter().collect();
+        assert_eq!(weight(&map), 1 + (2 + 1 + 1) + (1 + 1 + 1));
+        assert_eq!(weight(&vec![map, 1.into()].into()), 1 + 8 + 8);
+    }
+}

@@ -337,3 +337,25 @@ fn with(variables: &Assignments) -> String {
         variables.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     all.concat()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use travertine_kernel::{PostId, WaitId};
+
+    #[test]
+    fn effects_are_told_by_what_the_world_does() {
+        let signal = || Arc::new(WaitFor::Signal { name: "go".into() });
+        let message =
+            || Post::Message { name: "paid".into(), correlation: Vec::new(), payload: Vec::new() };
+        let all = [
+            Effect::Arm(WaitId(2), signal()),
+            Effect::Disarm(WaitId(3)),
+            Effect::Send(PostId(4), Arc::new(message())),
+        ];
+        let all = all.map(|it| of_effect(&it));
+        assert_eq!(all, ["arm 2: signal go", "disarm 3", "send 4: message paid"]);
+        let delivery = WaitFor::Delivery(message());
+        assert_eq!(of_wait(&delivery), "delivery of message paid");
+    }
+}

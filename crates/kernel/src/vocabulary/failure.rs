@@ -383,3 +383,21 @@ impl Failure {
         Self { place: Some(Box::new(Place { part, element: Name::clone(element) })), ..self }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_nobody_catches_is_told_by_its_code_and_what_it_says() {
+        let error =
+            Failure { code: Some("no-stock".into()), ..Failure::new(FailureKind::Error, "") };
+        assert_eq!(error.uncaught(), "error no-stock, which nobody catches");
+        let more = Failure { message: "none left".into(), ..error };
+        assert_eq!(more.uncaught(), "error no-stock, which nobody catches: none left");
+        let work = Failure { kind: FailureKind::Work, ..more };
+        assert_eq!(work.uncaught(), "none left");
+        let plain = Failure { code: None, ..Failure::new(FailureKind::Error, "none left") };
+        assert_eq!(plain.uncaught(), "none left");
+    }
+}

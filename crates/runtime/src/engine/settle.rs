@@ -195,3 +195,27 @@ pub struct Rest {
     /// How many jobs and activities workers of this process have in hand.
     pub at_work: usize,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_do_not_come_to_rest_only_where_they_are_all_there_is_to_do_anywhere() {
+        let look = |is_busy: bool, restless: Option<u64>| {
+            let restless = restless.map(|it| vec![InstanceId(it)]);
+            let throttled = vec![("p".into(), 2)];
+            let (seq, due, waiting, watched) = (1, None, 0, 0);
+            Ok(Glance { is_busy, seq, due, restless, throttled, waiting, watched })
+        };
+        let restless = |looks: &[Result<Glance, Error>]| {
+            let (restless, throttled) = hurried(looks);
+            assert_eq!(throttled, [("p".into(), 2 * looks.len() as u64)]);
+            restless
+        };
+        let both = restless(&[look(true, Some(1)), look(true, Some(2))]);
+        assert_eq!(both, [InstanceId(1), InstanceId(2)]);
+        assert_eq!(restless(&[look(true, Some(1)), look(false, None)]), [InstanceId(1)]);
+        assert_eq!(restless(&[look(true, Some(1)), look(true, None)]), []);
+    }
+}

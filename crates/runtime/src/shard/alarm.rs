@@ -140,3 +140,24 @@ impl Alarms {
         self.due.keys().filter(|it| matches!(it, Alarm::Wait(..) | Alarm::Start(_))).count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_that_is_muted_rings_once_it_is_set_again_and_nothing_is_left_of_it_when_it_is_unset()
+    {
+        let at = Timestamp::from_millis(5);
+        let mut alarms = Alarms::default();
+        let is = |it: &Alarms| (it.next(), it.iter().count());
+        alarms.set(at, Alarm::Limit);
+        alarms.mute_due(at);
+        assert_eq!(is(&alarms), (None, 1));
+        alarms.set(at, Alarm::Limit);
+        assert_eq!(is(&alarms), (Some(at), 1));
+        alarms.mute_due(at);
+        alarms.unset(Alarm::Limit);
+        assert_eq!(is(&alarms), (None, 0));
+    }
+}

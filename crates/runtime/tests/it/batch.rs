@@ -8,12 +8,13 @@ use std::{
 
 use travertine_kernel::{Assignments, Rejection, WaitId, plan::WorkKind};
 use travertine_runtime::{
-    Address, BadId, Batch, BatchOutcome, BatchStep, BatchWork, Engine, Error, InstanceId,
-    JobChange, JobFailure, Message,
+    Address, BadId, Batch, BatchCause, BatchOutcome, BatchStep, BatchWork, Engine, Error,
+    InstanceId, JobChange, JobFailure, Message,
     batch::BATCH,
     engine::{BatchGuard, File},
 };
 use travertine_store::{
+    ShardId,
     record::Record,
     view::{Filter, InstanceRow, InstanceState, Row, Table},
 };
@@ -141,6 +142,67 @@ fn each_kind_of_work_is_done() {
     assert_eq!(deleted, ok(4));
     assert_eq!(done(BatchWork::Cancel, &all[..1]), ["no_such_instance"]);
     world.check();
+}
+
+#[test]
+fn only_incidents_with_that_cause_are_resolved() {
+    let world = World::new(2);
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="a"/><sequenceFlow id="f2" sourceRef="s" targetRef="b"/>
+        <serviceTask id="a" tv:jobType="a"/><serviceTask id="b" tv:jobType="b"/></process>"#,
+    );
+    let id = started(&world, 1)[0];
+    for job in world.jobs() {
+        let job = Address { instance: id, wait: WaitId(job.wait) };
+        let failure = JobFailure { retries: Some(0), ..JobFailure::new("no") };
+        world.engine().fail(job, failure).wait().unwrap();
+    }
+    let left = || -> Vec<String> {
+        let rows = world.rows(Table::Incidents, Vec::new()).into_iter();
+        let element =
+            |it| if let Row::Incident(it) = it { it.element.to_string() } else { panic!() };
+        rows.map(element).collect()
+    };
+    assert_eq!(left(), ["a", "b"]);
+    let cause = |element: &str, kind: &str, code: Option<&str>| BatchCause {
+        element: Some(element.into()),
+        kind: Some(kind.into()),
+        code: code.map(str::to_owned),
+    };
+    let resolve = |only| {
+        let work = BatchWork::Resolve { only, variables: "{}".into() };
+        let batch = begin(world.engine(), Batch::new(work), vec![id]);
+        over(world.engine(), batch).done
+    };
+    for other in
+        [cause("c", "work", None), cause("b", "no_flow", None), cause("b", "work", Some("E"))]
+    {
+        assert_eq!(resolve(other), 0);
+    }
+    assert_eq!(left(), ["a", "b"]);
+    assert_eq!(resolve(cause("b", "work", None)), 1);
+    assert_eq!(left(), ["a"]);
+}
+
+#[test]
+fn what_is_kept_by_a_shard_that_is_lost_is_refused_and_the_batch_goes_on() {
+    let world = world();
+    let all = started(&world, 6);
+    let engine = world.engine();
+    let batch =
+        begin(engine, Batch { paused: true, ..Batch::new(BatchWork::Suspend) }, all.clone());
+    world.rest();
+    let shard = |it: InstanceId| ShardId::of(it.0, 2);
+    let lost = ShardId(1 - shard(batch).0);
+    engine.store().take(lost, "another process").unwrap();
+    block_on(engine.pause_batch(batch, false)).unwrap();
+    let gone: Vec<u64> = all.iter().filter(|it| shard(**it) == lost).map(|it| it.0).collect();
+    assert!(!gone.is_empty() && gone.len() < all.len());
+    let found = over(engine, batch);
+    assert_eq!((found.done, found.refused), (6 - gone.len() as u64, gone.len() as u64));
+    let refused = codes(engine, batch, BatchOutcome::Refused);
+    assert_eq!(refused.iter().map(|(id, _)| *id).collect::<Vec<_>>(), gone);
 }
 
 #[test]

@@ -153,6 +153,38 @@ fn open_calls_are_counted_over_all_shards_and_after_opening() {
 }
 
 #[test]
+fn as_many_calls_as_may_be_open_are_and_those_of_the_outermost_caller_do_not_count() {
+    let world = world(Settings { descendants_max: 5, ..Settings::default() });
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="many"/><callActivity id="many" calledElement="q"/>
+        <sequenceFlow id="f2" sourceRef="s" targetRef="quick"/><userTask id="quick"/>
+        <sequenceFlow id="f3" sourceRef="quick" targetRef="one"/><callActivity id="one" calledElement="t"/></process>
+        <process id="q" isExecutable="true"><startEvent id="qs"/>
+        <sequenceFlow id="q1" sourceRef="qs" targetRef="five"/>
+        <callActivity id="five" calledElement="r"><multiInstanceLoopCharacteristics><loopCardinality>5</loopCardinality>
+        </multiInstanceLoopCharacteristics></callActivity>
+        <sequenceFlow id="q2" sourceRef="qs" targetRef="more"/><userTask id="more"/>
+        <sequenceFlow id="q3" sourceRef="more" targetRef="sixth"/><callActivity id="sixth" calledElement="r"/></process>
+        <process id="r" isExecutable="true"><startEvent id="rs"/>
+        <sequenceFlow id="r1" sourceRef="rs" targetRef="rests"/><userTask id="rests"/></process>
+        <process id="t" isExecutable="true"><startEvent id="ts"/></process>"#,
+    );
+    world.engine().start("p").wait().expect("it starts");
+    world.rest();
+    let complete = |element: &str| {
+        let rows = world.rows(Table::Tasks, vec![Filter::Element(element.into())]);
+        let [Row::Task(row)] = &rows[..] else { panic!("{rows:?}") };
+        let task = Address { instance: InstanceId(row.instance), wait: WaitId(row.wait) };
+        world.engine().complete(task, Vec::new()).wait().expect("it waits");
+        world.rest();
+        world.rows(Table::Incidents, Vec::new()).len()
+    };
+    assert_eq!(complete("quick"), 0, "what has ended was none of them");
+    assert_eq!(complete("more"), 1, "there are five");
+}
+
+#[test]
 fn calls_that_have_ended_do_not_count_as_open() {
     let world = world(Settings { descendants_max: 5, ..Settings::default() });
     world.deploy(

@@ -1,7 +1,8 @@
 //! Instances of which the store has bytes that cannot be read.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use travertine_func::{Functions, Workflow, WorkflowDefinition};
 use travertine_kernel::WaitId;
 use travertine_runtime::{
     Address, Engine, Error, InstanceId, Message, Opening, Receipt, Settings, Shard, Timestamp,
@@ -16,7 +17,7 @@ use travertine_store::{
     },
 };
 
-use crate::world::{file, rest};
+use crate::world::{block_on, file, rest};
 
 const PROCESS: &str = r#"<message id="m" name="paid"/><process id="p" isExecutable="true">
     <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="g"/><parallelGateway id="g"/>
@@ -117,6 +118,37 @@ fn stored(store: &dyn Store, claim: &Claim, row: InstanceRow) {
     let (_, state) = store.checkpointed(ShardId(0)).expect("it can be asked");
     let row = Change::Put(Row::Instance(InstanceRow { last, ..row }));
     store.checkpoint(claim, last, &state, &[row]).expect("there is room");
+}
+
+/// Waits for a long time.
+const NAP: WorkflowDefinition = WorkflowDefinition {
+    name: "nap",
+    version: 1,
+    parameters: &[],
+    run: |cx, _| {
+        Box::pin(async move {
+            cx.sleep(Duration::from_hours(1)).await?;
+            Ok("rested".into())
+        })
+    },
+};
+
+#[test]
+fn a_function_that_cannot_be_read_is_ended_by_whoever_cancels_it() {
+    let options = || Options { functions: Functions::new().workflow(NAP), ..Options::default() };
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(1));
+    let engine = Engine::on(&store, options()).expect("it opens");
+    let nap = Workflow::<String>::new("nap", 1);
+    let id = engine.start(nap).id("nap").wait().expect("it starts").instance();
+    engine.shutdown().expect("nothing has failed");
+    let claim = store.take(ShardId(0), "who damages it").expect("nobody else has it");
+    let row = || store.instance(id).expect("it can be asked").expect("it is there");
+    stored(&*store, &claim, row());
+    let engine = Engine::on(&store, options()).expect("it opens all the same");
+    let run = block_on(engine.run::<String>("nap")).expect("it answers").expect("it is there");
+    assert_eq!(run.cancel().wait(), Ok(true));
+    engine.flush_now().expect("it goes on");
+    assert_eq!(row().state, InstanceState::Cancelled);
 }
 
 #[test]

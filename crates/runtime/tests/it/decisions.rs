@@ -8,7 +8,9 @@ use travertine_runtime::{
     engine::{Deployment, File, Options},
 };
 use travertine_store::{
-    DefinitionKey, Deployed, Deployment as Stored, MemoryStore, Resource, Store, record::Record,
+    DefinitionKey, Deployed, Deployment as Stored, MemoryStore, Resource, Store,
+    record::Record,
+    view::{Filter, Row, Table},
 };
 
 use crate::world::{World, file, rest};
@@ -248,12 +250,14 @@ fn calls_that_are_bound_to_their_deployment_find_what_was_deployed_unchanged() {
         let look = engine.look(id).wait().unwrap();
         let reasons: Vec<String> = look.reasons.iter().map(ToString::to_string).collect();
         assert!(!reasons.iter().any(|it| it.contains("no such")), "{reasons:?}");
-        id
+        let callees = vec![Filter::Definition("callee".into())];
+        let version = |it| if let Row::Instance(it) = it { it.version } else { panic!("{it:?}") };
+        world.rows(Table::Instances, callees).into_iter().map(version).collect::<Vec<_>>()
     };
-    called(engine);
+    assert_eq!(called(engine), [1], "what was deployed later is none of its business");
     let together = engine.deploy(&[caller("two"), callee("three")]).unwrap();
     assert_eq!(versions(&together), named(&[("caller", 3), ("callee", 3)]));
-    called(engine);
+    assert_eq!(called(engine), [1, 3]);
 }
 
 #[test]

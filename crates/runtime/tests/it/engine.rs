@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use travertine_kernel::{Ending, Mapping, WaitId};
+use travertine_kernel::{Budgets, Ending, Mapping, Rejection, WaitId, plan::WorkKind};
 use travertine_runtime::{
     Address, Consume, Error, InstanceId, JobFailure, Message, Receipt, Settings, Timestamp,
     engine::{Options, Outcome, Target, Workers},
@@ -480,8 +480,13 @@ fn a_version_that_the_history_of_an_instance_needs_stays() {
     let id = world.engine().start("p").wait().expect("starts");
     world.deploy(&ONE_TASK.replace("isExecutable", "name='two' isExecutable"));
     world.engine().migrate(id, "p", Mapping::default()).wait().expect("goes on by version 2");
-    let refused = world.engine().undeploy("p", 1);
-    assert!(matches!(refused, Err(Error::InUse { .. })), "{refused:?}");
+    let reason = |version: u32| match world.engine().undeploy("p", version) {
+        Err(Error::InUse { reason }) => reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(reason(2), "version 2 of p still has instances");
+    let needs = "ran version 1 of p once, and its history needs it";
+    assert_eq!(reason(1), format!("instance {id} {needs}"));
     world.engine().start(Target::Version("p".into(), 1)).wait().expect("it is as before");
     world.restart();
     let job = world.jobs().into_iter().find(|it| it.instance == id.0).expect("it is there");
@@ -890,6 +895,55 @@ fn a_message_that_was_taken_is_not_found_by_any_of_its_properties() {
 }
 
 #[test]
+fn variables_that_become_too_many_are_an_incident() {
+    let settings =
+        Settings { budgets: Budgets { names: 3, ..Budgets::default() }, ..Settings::default() };
+    let world = World::with(Options { shards: 1, settings, ..Options::default() });
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+           <sequenceFlow id="f1" sourceRef="s" targetRef="a"/><serviceTask id="a" tv:jobType="work"/>
+           <sequenceFlow id="f2" sourceRef="a" targetRef="b"/><serviceTask id="b" tv:jobType="work"/>
+           <sequenceFlow id="f3" sourceRef="b" targetRef="c"/><userTask id="c"/></process>"#,
+    );
+    world.engine().start("p").wait().expect("starts");
+    let said: Vec<String> = [["x", "y"], ["z", "w"]]
+        .into_iter()
+        .flat_map(|names| {
+            let variables = names.iter().map(|it| ((*it).into(), 1.into())).collect();
+            world.engine().complete(address(&world.jobs()[0]), variables).wait().expect("done");
+            world.rows(Table::Incidents, Vec::new())
+        })
+        .map(|it| if let Row::Incident(it) = it { it.message.to_string() } else { panic!() })
+        .collect();
+    let [said] = &said[..] else { panic!("{said:?}") };
+    assert!(said.contains("more than 3 variables in one place"), "{said}");
+}
+
+#[test]
+fn jobs_user_tasks_and_timers_are_not_taken_for_each_other() {
+    let world = World::new(1);
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+           <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
+           <sequenceFlow id="f2" sourceRef="s" targetRef="j"/><serviceTask id="j" tv:jobType="work"/></process>"#,
+    );
+    let engine = world.engine();
+    let instance = engine.start("p").wait().expect("starts");
+    let rows = world.rows(Table::Tasks, Vec::new());
+    let [Row::Task(task)] = &rows[..] else { panic!("{rows:?}") };
+    let (job, task) = (address(&world.jobs()[0]), Address { instance, wait: WaitId(task.wait) });
+    let failed = engine.fail(task, JobFailure::new("no")).wait();
+    assert_eq!(failed, Err(Error::WrongKind { work: task, is: WorkKind::User }));
+    let not_there = |it: Address| Err(Rejection::NoSuchWait(it.wait).into());
+    assert_eq!(engine.extend(task, Duration::from_secs(1)).wait(), not_there(task));
+    assert_eq!(engine.claim(job, "ann").wait(), not_there(job));
+    assert_eq!(engine.unclaim(job).wait(), not_there(job));
+    assert_eq!(engine.fire_timer(job).wait(), not_there(job));
+    assert_eq!(engine.move_timer(job, engine.now()).wait(), not_there(job));
+    assert_eq!(world.rows(Table::Incidents, Vec::new()), []);
+}
+
+#[test]
 fn a_timer_that_was_moved_is_shown_when_it_is_due_now() {
     let mut world = World::new(1);
     world.deploy(
@@ -915,6 +969,9 @@ fn a_timer_that_was_moved_is_shown_when_it_is_due_now() {
         assert_eq!(timers(&world), [(wait, later)]);
         world.restart();
     }
+    // The log alone says so, too.
+    world.restart_after(|data| std::fs::remove_file(data.join("views.db")).expect("it is there"));
+    assert_eq!(timers(&world), [(wait, later)]);
     world.advance(3_600_000);
     assert_eq!(timers(&world).len(), 1, "it is not due yet");
     world.advance(5_000);

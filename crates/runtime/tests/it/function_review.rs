@@ -62,8 +62,9 @@ const WORK: ActivityDefinition = ActivityDefinition {
             let before = hands.calls.fetch_add(1, Ordering::SeqCst);
             match &*what {
                 "much" => return encode("work", &"x".repeat(17 << 20)),
-                "never" => std::future::pending().await,
+                "never" | "silent" => std::future::pending().await,
                 "never at first" if before == 0 => std::future::pending().await,
+                "fails at first" if before < 3 => return Err(Failure::new("busy", "not now")),
                 _ => {}
             }
             if let Some(go) = &hands.go {
@@ -100,7 +101,17 @@ const JOB: WorkflowDefinition = WorkflowDefinition {
             let call = cx.call(work(&what));
             let call = match &*what {
                 "never" => call.deadline(Duration::from_secs(10)),
+                // No other attempt would begin in time.
+                "silent" => {
+                    call.deadline(Duration::from_millis(11_001)).heartbeat(Duration::from_secs(10))
+                }
                 "never at first" => call.timeout(Duration::from_secs(10)),
+                "fails at first" => call.retry(Retry {
+                    attempts: 4,
+                    initial: Duration::from_secs(7),
+                    factor: 3.0,
+                    max_delay: Duration::from_secs(15),
+                }),
                 // It is done, with more than can be kept.
                 "all" => return Ok("x".repeat(17 << 20).into()),
                 _ => call,
@@ -224,7 +235,36 @@ async fn all_attempts_together_take_no_longer_than_they_may() {
     world.pass_its_time().await;
     let Err(RunError::Failed(failure)) = run.result().await else { panic!("it never ends") };
     assert_eq!(failure.code, Failure::TIMEOUT);
+    assert!(failure.message.ends_with("the attempt took too long"), "{failure}");
     assert_eq!(world.hands.calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn the_pause_before_an_activity_is_tried_again_is_what_its_call_says() {
+    let world = World::new(None);
+    let run = world.engine.start(job("fails at first")).await.expect("it starts");
+    for (tries, pause) in [(1, 7), (2, 15), (3, 15)] {
+        world.begun(tries).await;
+        world.idle().await;
+        let due = world.engine.rest().await.expect("it answers").due;
+        let pause = Duration::from_secs(pause);
+        assert_eq!(due, Some(world.clock.now().after(pause)), "{tries}");
+        world.pass(pause);
+    }
+    assert_eq!(within(run.result()).await.expect("it works now"), "fails at first");
+}
+
+#[tokio::test]
+async fn an_activity_that_is_not_heard_of_for_too_long_is_told_from_one_that_takes_too_long() {
+    let world = World::new(None);
+    let run = world.engine.start(job("silent")).await.expect("it starts");
+    world.begun(1).await;
+    world.pass_its_time().await;
+    let ended = within(run.result()).await;
+    let Err(RunError::Failed(failure)) = ended else { panic!("it never ends") };
+    assert_eq!(failure.code, Failure::TIMEOUT);
+    let why = "the activity has not been heard of for too long";
+    assert!(failure.message.ends_with(why), "{failure}");
 }
 
 #[tokio::test]

@@ -360,6 +360,24 @@ fn an_activity_of_the_program_does_the_jobs_of_processes_and_functions() {
 }
 
 #[test]
+fn an_activity_that_brings_nothing_sets_no_variable_of_a_process() {
+    let nothing = ActivityDefinition {
+        name: "nothing",
+        parameters: &[],
+        options: ActivityOptions::DEFAULT,
+        run: |_, _| Box::pin(async move { encode("nothing", &()) }),
+    };
+    let functions = Functions::new().activity(nothing);
+    let world = World::with(Options { shards: 1, functions, ..Options::default() });
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f" sourceRef="s" targetRef="t"/><serviceTask id="t" tv:jobType="nothing"/></process>"#,
+    );
+    let id = world.engine().start("p").wait().expect("it starts");
+    assert_eq!(ended(&world, id).variables, []);
+}
+
+#[test]
 fn an_activity_is_told_what_its_instance_is_called_and_a_key_that_is_its_jobs() {
     each(&[TILL], |world, _| {
         let till = || world.engine().start("till").variable("cents", 5);

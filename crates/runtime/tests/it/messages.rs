@@ -32,6 +32,25 @@ fn start(engine: &Engine) -> InstanceId {
 }
 
 #[test]
+fn the_number_of_a_message_that_the_log_tells_of_anyway_is_not_written_by_itself() {
+    let world = World::new(1);
+    world.deploy(RECEIVER);
+    let engine = world.engine();
+    let numbered = || {
+        let entries = engine.store().entries(ShardId(0), 0, 1_000).expect("it can be read");
+        let records = entries.iter().flat_map(|it| decode_records(&it.body).expect("it is sound"));
+        records.filter(|it| matches!(it, Record::Numbered { .. })).count()
+    };
+    publish(engine, Message { id: Some("held".into()), ..Message::new("other") });
+    start(engine);
+    let known = Message { id: Some("known".into()), ..Message::new("paid") };
+    assert!(matches!(publish(engine, known).receipt, Receipt::Received(_)));
+    assert_eq!(numbered(), 0);
+    publish(engine, dropped("paid"));
+    assert_eq!(numbered(), 1, "nothing else tells of this one");
+}
+
+#[test]
 fn each_message_and_signal_has_a_number_that_nothing_else_ever_has() {
     for shards in [1, 3] {
         let mut world = World::new(shards);

@@ -230,6 +230,23 @@ async fn rows_of_what_is_over_go_when_they_are_old_and_with_their_instance() {
 }
 
 #[tokio::test]
+async fn of_work_that_is_over_only_what_is_wanted_is_kept() {
+    for (jobs, tasks) in [(Kept::WithInstance, Kept::No), (Kept::No, Kept::WithInstance)] {
+        let world = world(KeptHistory { jobs, tasks, ..KeptHistory::default() });
+        let engine = world.engine();
+        engine.deploy(&[model()]).expect("it is deployed");
+        let id = engine.start("p").await.expect("it starts");
+        let given = job(engine).await;
+        engine.complete(given.job, Vec::new()).await.expect("it has it");
+        let task = task(engine, id).await;
+        engine.complete(address(&task), Vec::new()).await.expect("it is there");
+        let kept = |it: Kept| usize::from(it == Kept::WithInstance);
+        assert_eq!(found(engine, Table::Jobs, Era::Past).await.len(), kept(jobs));
+        assert_eq!(found(engine, Table::Tasks, Era::Past).await.len(), kept(tasks));
+    }
+}
+
+#[tokio::test]
 async fn nothing_is_kept_of_what_nobody_wants() {
     let clock = Arc::new(ManualClock::default());
     let options = Options { shards: 1, clock, ..Options::default() };

@@ -1,13 +1,13 @@
 //! Schedules: what they start, when, and what people may ask of them.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use travertine_func::Functions;
+use travertine_func::{Failure, Functions, Workflow, WorkflowDefinition};
 use travertine_runtime::{Engine, Overlap, RunStatus, Schedule, engine::Run};
 
 use super::{
     function::{World, countdown, order},
-    world::within,
+    world::{file, within},
 };
 
 /// Waits until a schedule says something.
@@ -174,6 +174,24 @@ async fn a_firing_that_is_late_by_chance_is_not_forgotten_when_something_happens
 }
 
 #[tokio::test]
+async fn a_firing_is_late_by_as_much_as_it_may_be_at_most() {
+    let world = World::new();
+    let engine = world.open();
+    let every = engine.schedule("s").cron("0 * * * *").jitter(Duration::from_millis(1));
+    let run = every.overlap(Overlap::Allow).function(countdown(0)).await.unwrap();
+    let mut late = BTreeSet::new();
+    for fired in 1..=20 {
+        let next = state(&engine, "s").await.next.unwrap();
+        late.insert(next.as_millis() % 3_600_000);
+        world.clock.set(next);
+        engine.wake();
+        let is_next = |it: &Schedule| it.next.is_some_and(|it| it > next);
+        until(&world, &engine, &run, |it| it.started == fired && is_next(it)).await;
+    }
+    assert_eq!(late.into_iter().collect::<Vec<_>>(), [0, 1]);
+}
+
+#[tokio::test]
 async fn a_schedule_that_cannot_go_on_is_listed_with_the_reason() {
     let world = World::new();
     let engine = world.open();
@@ -190,6 +208,86 @@ async fn a_schedule_that_cannot_go_on_is_listed_with_the_reason() {
     assert_eq!(refused, travertine_runtime::Error::Suspended(instance));
 }
 
+/// Fails whenever it is started.
+const FAILS: WorkflowDefinition = WorkflowDefinition {
+    name: "fails",
+    version: 1,
+    parameters: &[],
+    run: |_, _| Box::pin(async move { Err(Failure::terminal("spoilt", "it is spoilt").into()) }),
+};
+
+#[tokio::test]
+async fn those_that_have_failed_are_counted() {
+    let world = World::new();
+    let engine = world.open_with(Functions::new().workflow(FAILS));
+    let often = engine.schedule("s").every(Duration::from_hours(1)).overlap(Overlap::Skip);
+    let run = often.function(Workflow::<()>::new("fails", 1)).await.unwrap();
+    for failed in 1..=2 {
+        world.pass(&engine, Duration::from_hours(1));
+        let state = until(&world, &engine, &run, |it| it.failed >= failed).await;
+        assert_eq!((state.started, state.failed), (failed, failed));
+    }
+}
+
+#[tokio::test]
+async fn a_schedule_of_what_is_gone_is_listed_with_the_reason_until_that_is_back() {
+    let world = World::new();
+    let engine = world.open();
+    let walk = || {
+        let process = r#"<process id="walk" isExecutable="true"><startEvent id="s"/></process>"#;
+        file("walk.bpmn", process)
+    };
+    engine.deploy(&[walk()]).unwrap();
+    let every = engine.schedule("s").every(Duration::from_hours(1));
+    let run = every.process("walk", Vec::new()).await.unwrap();
+    engine.undeploy("walk", 1).unwrap();
+    world.pass(&engine, Duration::from_hours(1));
+    let stuck = within(async {
+        loop {
+            let found = engine.find_schedule("s").await.expect("it answers").expect("it is there");
+            if found.problem.is_some() {
+                return found;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let problem = "no such definition: walk; it goes on when that is deployed";
+    assert_eq!((stuck.problem.as_deref(), stuck.schedule.next), (Some(problem), None));
+    engine.deploy(&[walk()]).unwrap();
+    until(&world, &engine, &run, |it| it.started == 1).await;
+    assert_eq!(engine.find_schedule("s").await.unwrap().unwrap().problem, None);
+}
+
+#[tokio::test]
+async fn a_schedule_that_is_made_again_as_it_is_hears_nothing_of_that() {
+    let world = World::new();
+    let engine = world.open();
+    let make = || engine.schedule("s").every(Duration::from_hours(1)).function(countdown(0));
+    let instance = make().await.unwrap().instance();
+    let before = engine.history(instance).unwrap().steps.len();
+    assert_eq!(make().await.unwrap().instance(), instance);
+    assert_eq!(engine.history(instance).unwrap().steps.len(), before);
+}
+
+#[tokio::test]
+async fn a_schedule_that_is_told_something_again_and_again_begins_anew_now_and_then() {
+    let world = World::new();
+    let engine = world.open();
+    let run = engine.schedule("s").every(Duration::from_hours(1)).function(countdown(0)).await;
+    let instance = run.unwrap().instance();
+    for paused in 0..120 {
+        if paused % 2 == 0 {
+            engine.pause_schedule("s").await.unwrap();
+        } else {
+            engine.resume_schedule("s").await.unwrap();
+        }
+    }
+    let look = engine.look(instance).await.unwrap();
+    let journal = look.state.journal.as_ref().expect("it is a function");
+    assert_eq!(journal.run, 1, "its journal does not grow for ever");
+}
+
 #[tokio::test]
 async fn what_is_queued_starts_as_soon_as_the_one_before_has_ended() {
     let world = World::new();
@@ -198,19 +296,24 @@ async fn what_is_queued_starts_as_soon_as_the_one_before_has_ended() {
     let often = often.function(order(7)).await.unwrap();
     world.pass(&engine, Duration::from_hours(20));
     until(&world, &engine, &often, |it| it.started == 1).await;
-    // The order sleeps for two days: the next one is queued, and those after that are not needed.
-    let state = within(async {
-        loop {
-            let state: Schedule = often.query("state", &()).await.expect("it answers");
-            if state.started == 2 {
-                return state;
+    let passes_until = async |wanted: &dyn Fn(&Schedule) -> bool| {
+        within(async {
+            loop {
+                let state: Schedule = often.query("state", &()).await.expect("it answers");
+                if wanted(&state) {
+                    return state;
+                }
+                world.pass(&engine, Duration::from_hours(1));
+                tokio::task::yield_now().await;
             }
-            world.pass(&engine, Duration::from_hours(1));
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-    assert!(state.skipped > 0, "{state:?}");
+        })
+        .await
+    };
+    // The order sleeps for two days: the next one is queued, and those after that are not needed.
+    let queued = passes_until(&|it| it.skipped > 0).await;
+    // From now on nothing but the end of an order can start another one.
+    engine.pause_schedule("often").await.unwrap();
+    passes_until(&|it| it.started > queued.started).await;
 }
 
 #[tokio::test]

@@ -303,6 +303,26 @@ fn an_ad_hoc_sub_process_with_a_condition_is_done_when_that_holds() {
 }
 
 #[test]
+fn an_ad_hoc_sub_process_with_a_condition_is_undone_and_over_when_that_is_done() {
+    let mut it = camunda8(
+        r#"<startEvent id="start"/>
+        <adHocSubProcess id="tools"><extensionElements><zeebe:adHoc activeElementsCollection="=[&quot;book&quot;]"/>
+          </extensionElements><userTask id="book"/>
+          <boundaryEvent id="on" attachedToRef="book"><compensateEventDefinition/></boundaryEvent>
+          <userTask id="unbook" isForCompensation="true"/>
+          <association id="a" associationDirection="One" sourceRef="on" targetRef="unbook"/>
+          <completionCondition>=true</completionCondition></adHocSubProcess>
+        <intermediateThrowEvent id="undo"><compensateEventDefinition/></intermediateThrowEvent>
+        <userTask id="after"/><path>start tools undo after</path>"#,
+    );
+    it.start("{}");
+    it.complete("book", "{}");
+    assert_eq!(it.waiting(), ["unbook"]);
+    it.complete("unbook", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
 fn what_interrupts_an_open_ad_hoc_sub_process_ends_it() {
     let mut it = ad_hoc(
         "",

@@ -1065,6 +1065,43 @@ fn an_event_sub_process_that_handles_an_error_has_the_status_of_what_failed() {
 }
 
 #[test]
+fn a_loop_does_its_first_round_before_or_after_it_looks_at_its_condition() {
+    let rounds = |attribute: &str, holds: bool| {
+        let mut it = Scenario::process(&format!(
+            r#"<userTask id="a"><standardLoopCharacteristics {attribute}><loopCondition>more</loopCondition>
+               </standardLoopCharacteristics></userTask> <userTask id="after"/> <path>a after</path>"#
+        ));
+        it.start(&format!(r#"{{"more": {holds}}}"#));
+        it.waiting().concat()
+    };
+    for (attribute, without) in
+        [("", "a"), (r#"testBefore="false""#, "a"), (r#"testBefore="true""#, "after")]
+    {
+        assert_eq!(rounds(attribute, true), "a", "{attribute}");
+        assert_eq!(rounds(attribute, false), without, "{attribute}");
+    }
+}
+
+#[test]
+fn a_condition_is_looked_at_when_a_status_changes() {
+    for options in ["", r#"tv:variables="load" tv:changes="update""#] {
+        let mut it = Scenario::definitions(&format!(
+            r#"<process id="p" isExecutable="true"><extensionElements>
+                 <tv:status><tv:attribute name="load">0</tv:attribute></tv:status></extensionElements>
+               <userTask id="a"><extensionElements><tv:listener on="completion" jobType="look"/>
+               <tv:listener on="completion" jobType="look again"/></extensionElements>
+               </userTask> <boundaryEvent id="high" attachedToRef="a" cancelActivity="false">
+               <conditionalEventDefinition {options}><condition>load &gt; 0</condition></conditionalEventDefinition>
+               </boundaryEvent> <userTask id="told"/> <path>high told</path></process>"#
+        ));
+        it.start("{}");
+        it.complete("a", "{}");
+        it.complete("a", r#"{"load": 1}"#);
+        assert!(it.waiting().contains(&"told"), "{options}: {:?}", it.waiting());
+    }
+}
+
+#[test]
 fn events_take_no_turn_in_a_sequential_ad_hoc_sub_process() {
     let mut it = Scenario::definitions(
         r#"<message id="M" name="M"/><process id="p" isExecutable="true">

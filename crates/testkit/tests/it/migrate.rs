@@ -82,6 +82,53 @@ fn work_that_is_defined_differently_is_offered_anew() {
 }
 
 #[test]
+fn work_that_has_other_retries_is_offered_anew() {
+    let task = |retries: &str| format!(r#"<serviceTask id="job" tv:jobType="work" {retries}/>"#);
+    let all = ["", r#"tv:retries="2""#, r#"tv:retries="5""#];
+    for from in all {
+        for to in all {
+            let mut it = started(&task(from));
+            let wait = it.waits_at("job");
+            it.migrate(&Scenario::process(&task(to)), &[]).unwrap();
+            assert_eq!(it.waits_at("job") == wait, from == to, "{from} {to}");
+        }
+    }
+}
+
+#[test]
+fn a_called_process_must_be_called_by_the_new_process_too() {
+    let model = |called: &str, other: &str| {
+        let process = |id: &str| {
+            format!(
+                r#"<process id="{id}" isExecutable="true"><startEvent id="{id}_start"/><userTask id="{id}_work"/>
+                   <path>{id}_start {id}_work</path></process>"#
+            )
+        };
+        Scenario::definitions(&format!(
+            r#"<process id="p" isExecutable="true"><startEvent id="start"/>
+               <callActivity id="call" calledElement="{called}" tv:gosub="true"/>
+               <callActivity id="later" calledElement="{other}" tv:gosub="true"/> <path>start call later</path></process>
+               {}{}"#,
+            process("q"),
+            process("r")
+        ))
+    };
+    let mut it = model("q", "r");
+    it.start("{}");
+    assert_eq!(it.waiting(), ["q_work"]);
+    let refused = it.migrate(&model("r", "q"), &[]).unwrap_err();
+    assert!(
+        matches!(&refused[..], [Problem::OtherKind { element, to, .. }] if **element == *"q" && **to == *"q"),
+        "{refused:?}"
+    );
+    it.migrate(&model("q", "q"), &[]).unwrap();
+    for _ in 0..2 {
+        it.complete("q_work", "{}");
+    }
+    assert!(it.is_completed());
+}
+
+#[test]
 fn timers_run_on_unless_they_are_defined_differently() {
     let model = |duration: &str| format!(r#"<userTask id="a"/> {}"#, timer("late", "a", duration));
     let mut it = started(&model("PT1H"));
@@ -122,6 +169,18 @@ fn boundary_events_come_and_go() {
 }
 
 #[test]
+fn a_boundary_event_that_is_new_is_armed_once_for_all_runs_at_work() {
+    let runs = r#"<userTask id="a"><multiInstanceLoopCharacteristics>
+        <loopCardinality>2</loopCardinality></multiInstanceLoopCharacteristics></userTask>"#;
+    let mut it = started(runs);
+    let to = Scenario::process(&format!("{runs} {}", timer("late", "a", "PT1H")));
+    it.migrate(&to, &[]).unwrap();
+    assert_eq!(it.armed(), ["a", "a", "late"]);
+    it.advance(3_600_000);
+    assert_eq!(it.waiting(), ["a", "a", "late-task"]);
+}
+
+#[test]
 fn event_sub_processes_come_and_go() {
     let model = |id: &str| {
         format!(
@@ -141,6 +200,33 @@ fn event_sub_processes_come_and_go() {
     assert_eq!(it.waits_at("three-start"), listening);
     it.signal("S", "{}");
     assert_eq!(it.waiting(), ["three-task"]);
+}
+
+#[test]
+fn nothing_new_is_armed_in_a_scope_where_only_event_sub_processes_go_on() {
+    let event = |id: &str| {
+        format!(
+            r#"<subProcess id="{id}" triggeredByEvent="true"><startEvent id="{id}-start" isInterrupting="false">
+               <signalEventDefinition signalRef="S"/></startEvent><userTask id="{id}-task"/>
+               <path>{id}-start {id}-task</path></subProcess>"#
+        )
+    };
+    let model = |events: &str| {
+        Scenario::definitions(&format!(
+            r#"<signal id="S" name="S"/><process id="p" isExecutable="true"><userTask id="a"/> {events}</process>"#
+        ))
+    };
+    let to = model(&format!("{}{}", event("one"), event("two")));
+    for is_closing in [false, true] {
+        let mut it = model(&event("one"));
+        it.start("{}");
+        it.signal("S", "{}");
+        if is_closing {
+            it.complete("a", "{}");
+        }
+        it.migrate(&to, &[]).unwrap();
+        assert_eq!(it.armed().contains(&"two-start"), !is_closing, "{:?}", it.armed());
+    }
 }
 
 #[test]

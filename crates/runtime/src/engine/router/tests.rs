@@ -132,6 +132,9 @@ impl World {
         assert_eq!(engine.ask(FoldRequest { instance, last }).wait(), Ok(true));
         engine.flush_now().unwrap();
         let last = engine.store().instance(instance).unwrap().unwrap().last;
+        // Whoever has not seen its last entry does not know whether it may go.
+        assert_eq!(engine.ask(RetireRequest { instance, last: last - 1 }).wait(), Ok(false));
+        assert!(engine.ask(DescribeRequest { instance }).wait().unwrap().has_ended);
         assert_eq!(engine.ask(RetireRequest { instance, last }).wait(), Ok(true));
         assert_eq!(engine.ask(ExpirePastRequest {}).wait(), Ok(()));
     }

@@ -322,6 +322,32 @@ impl World {
     }
 }
 
+#[test]
+fn what_was_halted_is_tried_again_only_once_its_rows_are_stored() {
+    let mut world = World::new();
+    world.start(0, "order", "one");
+    let id = world.ids()[0];
+    let halted = world.shard(id).with(id, |shard, live| {
+        shard.halt(live, "it is a test".to_owned());
+        Ok(())
+    });
+    halted.unwrap();
+    world.pump();
+    let is_busy = |it: &mut World| {
+        let released = it.shard(id).release_halted(id);
+        matches!(released, Err(Error::Busy { .. }))
+    };
+    assert!(is_busy(&mut world), "its rows do not say so yet");
+    let rows = world.shard(id).checkpoint().expect("there is something to store");
+    assert!(is_busy(&mut world), "they are being stored");
+    let claim = world.shard(id).claim();
+    rows.store(&*world.store, &claim).unwrap();
+    world.shard(id).stored(rows.upto);
+    world.repair();
+    assert_eq!(world.halted(), []);
+    world.check();
+}
+
 fn hear(shard: &mut Shard, act: impl FnOnce(&mut Shard)) {
     act(shard);
     shard.handle_letters();

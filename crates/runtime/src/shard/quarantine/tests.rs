@@ -56,6 +56,21 @@ fn suspects(of: &[Quarantine; 2]) -> Vec<(Case, u8, u8)> {
 }
 
 #[test]
+fn what_is_begun_is_noted_with_what_comes_next_unless_it_was_noted_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path(), &Options { shards: 2, ..Options::default() });
+    let store: Arc<dyn Store> = Arc::new(store.unwrap());
+    let [mut shard, _other] = opened(&store);
+    let noted = || store.noted(FIRST).and_then(|it| Note::decode(&it)).unwrap_or_default().cases;
+    shard.begin(timer(1), [timer(2), timer(3)].into_iter());
+    assert_eq!(noted(), [timer(1), timer(2), timer(3)]);
+    shard.begin(timer(2), [timer(3), timer(4)].into_iter());
+    assert_eq!(noted(), [timer(1), timer(2), timer(3)]);
+    shard.begin(timer(5), std::iter::empty());
+    assert_eq!(noted(), [timer(5)]);
+}
+
+#[test]
 fn a_death_counts_where_one_thing_was_under_way_in_all_shards() {
     let (_dir, store) = died_of([&[timer(1)], &[activity(2)]]);
     assert_eq!(suspects(&opened(&store)), [(timer(1), 0, 1), (activity(2), 0, 1)]);
