@@ -117,9 +117,9 @@ fn reference(
     sink: &Sink,
 ) {
     let name = attribute.map_or_else(|| node.name(), |it| it.name.as_str());
-    // Lanes, types and lists of flows change nothing, so what they lack breaks nothing.
-    let harmless =
-        ["flowNodeRef", "structureRef", "itemRef", "itemSubjectRef", "incoming", "outgoing"]
+    // Lanes, types, lists of flows and conversations change nothing, so what they lack breaks nothing.
+    let harmless = node.is("conversationLink")
+        || ["flowNodeRef", "structureRef", "itemRef", "itemSubjectRef", "incoming", "outgoing"]
             .contains(&name);
     let severity = if harmless { Severity::Warning } else { Severity::Error };
     let place = attribute.map_or_else(|| node.place(), |it| it.place);

@@ -1,6 +1,6 @@
 //! Rules about collaborations, roles and annotations.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     files::Files,
@@ -156,14 +156,28 @@ fn called<'a>(
     }
 }
 
-/// Whether all start events of a process wait for something.
+/// Whether all that a process can start with waits for something.
 fn waits(process: Node<'_>) -> bool {
     let is_definition = |it: Node<'_>| {
         it.is("eventDefinitionRef")
             || (*it.ns() == Ns::Bpmn && schema::is_a(it.name(), "eventDefinition"))
     };
     let mut starts = process.all("startEvent").peekable();
-    starts.peek().is_some() && starts.all(|it| it.children().any(is_definition))
+    if starts.peek().is_some() {
+        return starts.all(|it| it.children().any(is_definition));
+    }
+    // Without a start event it begins wherever nothing leads to.
+    let led: HashSet<_> =
+        process.all("sequenceFlow").filter_map(|it| it.attr("targetRef").map(str::trim)).collect();
+    let is_first = |it: &Node<'_>| {
+        schema::is_a(it.name(), "flowNode")
+            && !it.is("boundaryEvent")
+            && !is_true(*it, "triggeredByEvent", false)
+            && !is_true(*it, "isForCompensation", false)
+            && it.id().is_none_or(|id| !led.contains(id))
+    };
+    let mut first = process.children().filter(is_first).peekable();
+    first.peek().is_some() && first.all(|it| is_true(it, "instantiate", false))
 }
 
 fn multiplicity(node: Node<'_>, sink: &Sink) {

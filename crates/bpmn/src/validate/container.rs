@@ -14,15 +14,16 @@ impl<'a> Rules<'a> {
         if container.is("adHocSubProcess") {
             return self.check_ad_hoc(container);
         }
-        if is_true(container, "triggeredByEvent", false) {
-            return self.check_event_sub_process(container, &starts);
-        }
-        if container.is("process") {
+        let is_triggered = is_true(container, "triggeredByEvent", false);
+        if is_triggered {
+            self.check_event_sub_process(container, &starts);
+        } else if container.is("process") {
             self.check_process(container);
         } else {
             self.check_blank_starts(container, &starts);
         }
-        if starts.is_empty() && ends > 0 && !is_instantiated(container) {
+        if starts.is_empty() && ends > 0 && !is_triggered && !self.graph.is_instantiated(container)
+        {
             let message = format!("{} has an end event but no start event", container.title());
             self.error("TV0411", container, message, "add a start event");
         }
@@ -34,6 +35,10 @@ impl<'a> Rules<'a> {
     }
 
     fn check_process(&self, process: Node<'a>) {
+        if self.executable && process.id().is_none_or(|it| it.trim().is_empty()) {
+            let message = "an executable process has no id".to_owned();
+            self.error("TV0309", process, message, "give it one: it is deployed by it");
+        }
         if process.attr("processType") == Some("Public") && is_true(process, "isExecutable", false)
         {
             let message = format!("{} is public, so it cannot be executable", process.title());
@@ -89,9 +94,4 @@ impl<'a> Rules<'a> {
             self.error("TV0419", container, message, "add one");
         }
     }
-}
-
-/// Whether a task or a gateway starts instances in place of a start event.
-fn is_instantiated(container: Node<'_>) -> bool {
-    container.children().any(|it| is_true(it, "instantiate", false))
 }

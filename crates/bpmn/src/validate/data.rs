@@ -17,6 +17,7 @@ pub(super) fn check<'a>(root: Node<'a>, files: &Files<'a>, sink: &Sink) {
             "dataInputAssociation" | "dataOutputAssociation" => rules.association(node),
             "multiInstanceLoopCharacteristics" => rules.loop_data(node),
             "receiveTask" | "sendTask" => rules.message_task(node),
+            "dataObject" => rules.object(node),
             "dataObjectReference" => rules.title(node),
             "callActivity" => rules.call(node),
             name if schema::is_a(name, "callableElement") => rules.offered(node),
@@ -39,8 +40,8 @@ pub(super) struct Data<'a, 'f> {
 pub(super) struct Direction {
     pub(super) data: &'static str,
     pub(super) set: &'static str,
-    refs: &'static str,
-    more: [&'static str; 2],
+    pub(super) refs: &'static str,
+    pub(super) more: [&'static str; 2],
     /// Sets of the other direction that belong to a set, and what these call it.
     others: &'static str,
     other_set: &'static str,
@@ -92,8 +93,8 @@ impl<'a> Data<'a, '_> {
     }
 
     /// The item of a message.
-    pub(super) fn item_of_message(&self, message: Option<Node<'a>>) -> Option<Node<'a>> {
-        self.item(message?, "itemRef")
+    pub(super) fn item_of_message(&self, message: Node<'a>) -> Option<Node<'a>> {
+        self.item(message, "itemRef")
     }
 
     /// The message that the text of an element, or an attribute, names.
@@ -125,8 +126,9 @@ impl<'a> Data<'a, '_> {
         let sets: Vec<_> = owner.all(set).collect();
         let lists = |set: Node<'a>, id: &str| set.all(refs).any(|it| it.text().trim() == id);
         for data in owner.all(data) {
-            let Some(id) = data.id() else { continue };
-            if !sets.iter().any(|it| lists(*it, id)) {
+            if !data.id().is_some_and(|id| sets.iter().any(|it| lists(*it, id))) {
+                // What has no id can be filled by nobody.
+                let severity = if data.id().is_some() { severity } else { Severity::Warning };
                 let message = format!("{} is in no {set}", data.title());
                 self.sink.add(severity, "TV0902", data, data.place(), message, "add it to a set");
             }
@@ -184,8 +186,7 @@ impl<'a> Data<'a, '_> {
                 .collect::<Vec<_>>()
         };
         let (sources, targets) = (ends("sourceRef"), ends("targetRef"));
-        let transformed = association.child("transformation").is_some()
-            || association.child("assignment").is_some();
+        let transformed = association.child("transformation").is_some();
         if association.all("sourceRef").count() > 1 && association.child("transformation").is_none()
         {
             let message =
@@ -195,6 +196,7 @@ impl<'a> Data<'a, '_> {
         if let ([source], [target], false) = (&sources[..], &targets[..], transformed) {
             self.joined(association, *source, *target);
         }
+        self.own_end(association, &sources, &targets);
         // The inputs of a process are filled before it begins, its outputs are read after it ended.
         let of_process = |it: Node<'a>| {
             it.parent()
@@ -213,6 +215,40 @@ impl<'a> Data<'a, '_> {
         }
     }
 
+    /// What flows into an activity or event ends at an input of its own, and what flows out begins at an output.
+    /// Some modelers draw a property of the activity there.
+    fn own_end(&self, association: Node<'a>, sources: &[Node<'a>], targets: &[Node<'a>]) {
+        let (ends, direction) = if association.is("dataInputAssociation") {
+            (targets, INPUT)
+        } else {
+            (sources, OUTPUT)
+        };
+        let owner = association.parent().filter(|it| !schema::is_a(it.name(), "subProcess"));
+        let (Some(owner), [first, ..]) = (owner, ends) else { return };
+        let is_own = |it: &Node<'a>| {
+            let parent = it.parent();
+            let between = parent
+                .filter(|it| it.is_any(&["ioSpecification", "multiInstanceLoopCharacteristics"]));
+            parent == Some(owner) && (it.is("property") || it.is(direction.data))
+                || between.and_then(Node::parent) == Some(owner)
+                    && schema::is_a(it.name(), direction.data)
+        };
+        // What is no data at all is reported as such.
+        let is_data = first.is("dataStoreReference") || is_data(*first);
+        if is_data && !ends.iter().any(is_own) {
+            let message = format!(
+                "{} of {} leads {} {}, which is no {} of its own",
+                association.name(),
+                owner.title(),
+                if association.is("dataInputAssociation") { "to" } else { "from" },
+                first.title(),
+                direction.data
+            );
+            let help = format!("add a {}, or turn it around", direction.data);
+            self.sink.warn("TV0906", association, message, &help);
+        }
+    }
+
     /// What is copied without being transformed has the same item at both ends.
     fn joined(&self, association: Node<'a>, source: Node<'a>, target: Node<'a>) {
         let (from, to) = (self.item_of(source), self.item_of(target));
@@ -222,6 +258,8 @@ impl<'a> Data<'a, '_> {
         let structure = |it: Option<Node<'a>>| it.and_then(|it| it.attr("structureRef"));
         if let (Some(from), Some(to)) = (structure(from), structure(to))
             && from != to
+            // Then parts of one become parts of the other.
+            && association.child("assignment").is_none()
         {
             let message = format!("{} leads from {from} to {to}", association.title());
             self.sink.error("TV0905", association, message, "give both the same structure");
@@ -248,9 +286,7 @@ impl<'a> Data<'a, '_> {
                 self.sink.warn("TV0918", reference, message, help);
                 continue;
             };
-            let is_data =
-                ["dataInput", "dataOutput", "property", "dataObject", "dataObjectReference"];
-            if !is_data.iter().any(|it| schema::is_a(data.name(), it)) {
+            if !is_data(data) {
                 let message = format!("{list} means {}, which is not data", data.title());
                 self.sink.error("TV0907", reference, message, "refer to data of the activity");
             } else if !is_loop_data(several, data, &direction) {
@@ -258,25 +294,59 @@ impl<'a> Data<'a, '_> {
                 let help =
                     "refer to an input or output of the task, or a data object of the sub-process";
                 self.sink.warn("TV0918", reference, message, help);
+            } else if !self.is_list(data) {
+                let message = format!("{list} means {}, which is no list", data.title());
+                let help = "set isCollection to true for it and for its type";
+                self.sink.warn("TV0918", reference, message, help);
             }
             let Some(item) = several.child(item) else { continue };
             let is_list = is_true(item, "isCollection", false)
                 || self
                     .item(item, "itemSubjectRef")
                     .is_some_and(|it| is_true(it, "isCollection", false));
-            let differs = match (self.structure(data), self.structure(item)) {
-                (Some(list), Some(item)) => list != item,
-                _ => false,
-            };
-            if is_list || differs {
+            let structures = (self.structure(data), self.structure(item));
+            if is_list || structures.0 != structures.1 {
                 let message = format!("{} is not an item of {}", item.title(), data.title());
-                self.sink.error("TV0908", item, message, "give it the type of one item");
+                // What says nothing about its type can be of any.
+                let is_told = is_list || structures.0.is_some() && structures.1.is_some();
+                let severity = if is_told { Severity::Error } else { Severity::Warning };
+                let help = "give it the type of one item";
+                self.sink.add(severity, "TV0908", item, item.place(), message, help);
             }
         }
     }
 
-    /// A reference to a data object is called like it, with the state that it is in.
+    /// Whether data, or the object behind a reference, holds many.
+    fn is_list(&self, data: Node<'a>) -> bool {
+        let object = data.attr("dataObjectRef").and_then(|it| self.files.resolve(data, it));
+        let item = self.item_of(data);
+        [Some(object.unwrap_or(data)), item]
+            .into_iter()
+            .flatten()
+            .any(|it| is_true(it, "isCollection", false))
+    }
+
+    /// A data object lies in a process, and leaves states to those that refer to it.
+    fn object(&self, object: Node<'a>) {
+        let scope = object.parent();
+        if let Some(scope) =
+            scope.filter(|it| !it.is("process") && !schema::is_a(it.name(), "subProcess"))
+        {
+            let message = format!("{} lies in {}", object.title(), scope.title());
+            self.sink.warn("TV0944", object, message, "move it to a process or sub-process");
+        }
+        if object.child("dataState").is_some() {
+            let message = format!("{} has a state of its own", object.title());
+            self.sink.warn("TV0945", object, message, "give the state to a reference to it");
+        }
+    }
+
+    /// A reference to a data object is called like it, with the state that it is in, and of its type.
     fn title(&self, reference: Node<'a>) {
+        if reference.attr("itemSubjectRef").is_some() {
+            let message = format!("{} has a type of its own", reference.title());
+            self.sink.warn("TV0945", reference, message, "give the type to its data object");
+        }
         let object = reference
             .attr("dataObjectRef")
             .and_then(|it| self.files.resolve_as(reference, it, "dataObject"));
@@ -300,9 +370,7 @@ impl<'a> Data<'a, '_> {
         let direction = if schema::is_a(event.name(), "catchEvent") { OUTPUT } else { INPUT };
         let kind = direction.data;
         let data: Vec<_> = event.all(kind).collect();
-        if event.child(direction.set).is_some() {
-            self.sets(event, &direction, Severity::Warning);
-        }
+        self.sets(event, &direction, Severity::Warning);
         let definitions = super::definitions(event, self.files);
         let carried = definitions.iter().filter(|it| self.carried(**it).is_some()).count();
         // One definition may do without data; more are told apart by the order of their data.
@@ -381,12 +449,19 @@ pub(super) fn same(one: Option<Node<'_>>, other: Option<Node<'_>>) -> bool {
     }
 }
 
+/// Whether something holds data of its process.
+fn is_data(node: Node<'_>) -> bool {
+    let kinds = ["dataInput", "dataOutput", "property", "dataObject", "dataObjectReference"];
+    kinds.iter().any(|it| schema::is_a(node.name(), it))
+}
+
 /// Whether data is what a loop of that activity may run over: what the task itself takes or gives, or an
 /// object that the sub-process sees.
 fn is_loop_data(several: Node<'_>, data: Node<'_>, direction: &Direction) -> bool {
     let Some(activity) = several.parent() else { return true };
     if schema::is_a(activity.name(), "subProcess") {
-        return data.is_any(&["dataObject", "dataObjectReference"]);
+        let is_seen = data.parent().is_some_and(|it| activity.ancestors().any(|scope| scope == it));
+        return is_seen && data.is_any(&["dataObject", "dataObjectReference"]);
     }
     let owner = data.parent().filter(|it| it.is("ioSpecification")).and_then(Node::parent);
     data.is(direction.data) && owner == Some(activity)

@@ -63,8 +63,7 @@ impl<'a> Rules<'a> {
             // The standard asks for a code, but a catch-all catches what has none, and models use
             // that. Camunda 7 takes a definition without a code for a mistake.
             None => Severity::Warning,
-            Some(Some(target)) if target.attr(code).is_none_or(str::is_empty) => match self.dialect
-            {
+            Some(Some(target)) if target.attr(code).is_none_or(is_blank) => match self.dialect {
                 Dialect::Camunda7 => Severity::Error,
                 Dialect::Native | Dialect::Camunda8 | Dialect::Fleans => Severity::Warning,
             },
@@ -140,6 +139,33 @@ impl<'a> Rules<'a> {
         }
     }
 
+    /// What a loop throws for those that run, itself or by a definition that it refers to.
+    pub(super) fn check_behavior(&self, activity: Node<'a>) {
+        let Some(several) = activity.child("multiInstanceLoopCharacteristics") else { return };
+        for complex in several.all("complexBehaviorDefinition") {
+            complex.all("event").for_each(|it| self.check_event(it));
+        }
+        for name in ["oneBehaviorEventRef", "noneBehaviorEventRef"] {
+            let definition = several
+                .attr(name)
+                .and_then(|it| self.files.resolve_as(several, it, "eventDefinition"));
+            let Some(definition) = definition else { continue };
+            if !schema::may_stand(definition.name(), Position::Throw) {
+                let message =
+                    format!("{name} of {} means {}", activity.title(), definition.title());
+                self.error("TV0440", several, message, "refer to what can be thrown");
+            }
+            if definition.parent().is_some_and(|it| !it.is("definitions")) {
+                let message = format!(
+                    "{name} of {} means {}, which belongs to an event",
+                    activity.title(),
+                    definition.title()
+                );
+                self.harmless("TV0445", several, message, "move it to the definitions");
+            }
+        }
+    }
+
     /// A definition that others refer to stands outside all events.
     fn check_references(&self, event: Node<'a>) {
         let mut named = Vec::new();
@@ -169,9 +195,13 @@ impl<'a> Rules<'a> {
     }
 }
 
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
 /// Workers send messages and others receive them, whatever operation that is called.
-pub(super) fn check_operations(root: Node<'_>, sink: &Sink) {
-    let mut silent = Tally::default();
+pub(super) fn check_operations(root: Node<'_>, dialect: Dialect, sink: &Sink) {
+    let mut silent = Tally::new(dialect);
     let executed = || root.all("process").filter(|it| !sink.is_drawing(*it));
     // Those that events refer to stand outside of all processes.
     let is_any_executed = executed().next().is_some();
@@ -183,8 +213,10 @@ pub(super) fn check_operations(root: Node<'_>, sink: &Sink) {
         }
     }
     silent.report(sink, "TV0425", |first, count| {
-        let event = first.parent().filter(|it| it.id().is_some()).unwrap_or(first).title();
+        let event = first.parent().filter(|it| schema::is_a(it.name(), "anyEvent"));
+        let event = event.unwrap_or(first).title();
         match count {
+            1 if first.id().is_some() => format!("{} names no operation", first.title()),
             1 => format!("the message definition of {event} names no operation"),
             _ => format!(
                 "the message definitions of {event} and {} others name no operation",

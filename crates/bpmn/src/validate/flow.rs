@@ -47,17 +47,15 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Where a node lists its flows, it should list them all; the other end of a flow, too. What leads
-    /// where is said by the flows alone.
+    /// Where any node of a scope lists its flows, each should list all of its own. What leads where is said
+    /// by the flows alone.
     fn check_listed(&self, flow: Node<'a>, from: Option<Node<'a>>, to: Option<Node<'a>>) {
-        let (Some(from), Some(to), Some(id)) = (from, to, flow.id()) else { return };
-        let lists_any = |it: Node<'a>| {
-            // The lists come first, so that this never walks far.
-            it.children().take_while(|it| !it.is("sequenceFlow")).any(|it| it.is_any(LISTS))
-        };
-        let any = self.graph.lists(from, id) || self.graph.lists(to, id);
+        let (Some(from), Some(to)) = (from, to) else { return };
+        if !flow.parent().is_some_and(|it| self.graph.has_lists(it)) {
+            return;
+        }
         for (node, list) in [(from, "outgoing"), (to, "incoming")] {
-            if !self.graph.lists(node, id) && (any || lists_any(node)) {
+            if !flow.id().is_some_and(|it| self.graph.lists(node, it)) {
                 let message = format!("{} does not list {} as {list}", node.title(), flow.title());
                 let help = "the flow counts; add it to the list, or leave all such lists out";
                 self.harmless("TV0405", node, message, help);
@@ -128,10 +126,16 @@ impl<'a> Rules<'a> {
             refuse(outgoing, "away from");
         }
         self.check_lists(node);
-        let Some(scope) = node.parent().filter(|it| !it.is("adHocSubProcess")) else { return };
+        let Some(scope) = node.parent() else { return };
         let intermediate = node.is_any(&["intermediateCatchEvent", "intermediateThrowEvent"]);
-        let started = self.graph.has_start(scope);
-        if (started || intermediate) && !never_in && incoming.is_empty() {
+        // There events can be chosen, too, alone or, for Camunda 8, with what they lead to.
+        let is_alone = incoming.is_empty() && outgoing.is_empty() && intermediate;
+        if scope.is("adHocSubProcess") && (is_alone || self.dialect == Dialect::Camunda8) {
+            return;
+        }
+        let is_late_end = node.is("endEvent") && self.graph.is_instantiated(scope);
+        let started = self.graph.has_start(scope) && !scope.is("adHocSubProcess");
+        if (started || intermediate || is_late_end) && !never_in && incoming.is_empty() {
             let message = format!("no sequence flow leads to {}", node.title());
             let help = "connect it, or remove it";
             // Nothing ever comes to an end event then, which hurts nobody.

@@ -16,7 +16,7 @@ const FORMAL: &[&str] = &["formalExpression", "transformation", "messagePath", "
 /// Checks everything in a file.
 pub(super) fn check(root: Node<'_>, files: &Files<'_>, sink: &Sink) {
     let dialect = files.dialect(root);
-    let mut informal = Tally::default();
+    let mut informal = Tally::new(dialect);
     for node in root.descendants().filter(|it| *it.ns() == Ns::Bpmn) {
         match node.name() {
             "scriptTask" => format(node, "scriptFormat", sink),
@@ -114,27 +114,37 @@ fn owner(node: Node<'_>) -> String {
     owner.or_else(|| node.parent()).map(Node::title).unwrap_or_default()
 }
 
-/// Something that models do all over, and that is said once for a file.
-#[derive(Debug, Default)]
+/// Something that the standard asks for, and nothing depends on. Models for other engines do not mean to
+/// keep it, and hear of it once a file.
+#[derive(Debug)]
 pub(super) struct Tally<'a> {
-    first: Option<Node<'a>>,
-    count: usize,
+    found: Vec<Node<'a>>,
+    dialect: Dialect,
 }
 
 impl<'a> Tally<'a> {
+    pub(super) const fn new(dialect: Dialect) -> Self {
+        Self { found: Vec::new(), dialect }
+    }
+
     pub(super) fn add(&mut self, node: Node<'a>) {
-        self.first.get_or_insert(node);
-        self.count += 1;
+        self.found.push(node);
     }
 
     pub(super) fn report(
         self,
         sink: &Sink,
         code: &'static str,
-        message: impl FnOnce(Node<'a>, usize) -> String,
+        message: impl Fn(Node<'a>, usize) -> String,
     ) {
-        let Some(first) = self.first else { return };
         let help = "nothing depends on it here; models that must conform say it";
-        sink.add(Severity::Note, code, first, first.place(), message(first, self.count), help);
+        if self.dialect == Dialect::Native {
+            for node in self.found {
+                sink.warn(code, node, message(node, 1), help);
+            }
+        } else if let [first, ..] = self.found[..] {
+            let message = message(first, self.found.len());
+            sink.add(Severity::Note, code, first, first.place(), message, help);
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{
     files::Files,
+    lower::is_true,
     schema,
     xml::{Node, Ns, local_part},
 };
@@ -21,8 +22,12 @@ pub(super) struct Graph<'a> {
     handlers: HashSet<Key>,
     /// Which nodes list which flows.
     listed: HashSet<(Key, &'a str)>,
+    /// Containers in which any node does.
+    listing: HashSet<Key>,
     /// Containers with a start event, and with an end event.
     started: HashSet<Key>,
+    /// Containers in which a task or gateway starts instances.
+    instantiated: HashSet<Key>,
     ended: HashSet<Key>,
 }
 
@@ -36,6 +41,9 @@ impl<'a> Graph<'a> {
     }
 
     fn add(&mut self, node: Node<'a>, files: &Files<'a>) {
+        if is_true(node, "instantiate", false) {
+            self.instantiated.extend(node.parent().map(Node::key));
+        }
         let mut connect = |name, to: fn(&mut Self) -> &mut HashMap<Key, Vec<Node<'a>>>, what| {
             if let Some(end) = node.attr(name).and_then(|it| files.resolve(node, it)) {
                 to(self).entry(end.key()).or_default().push(what);
@@ -66,6 +74,7 @@ impl<'a> Graph<'a> {
             (Ns::Bpmn, "incoming" | "outgoing") => {
                 if let Some(parent) = node.parent() {
                     self.listed.insert((parent.key(), local_part(node.text().trim())));
+                    self.listing.extend(parent.parent().map(Node::key));
                 }
             }
             (Ns::Bpmn, "startEvent") => {
@@ -108,8 +117,18 @@ impl<'a> Graph<'a> {
         self.listed.contains(&(node.key(), flow))
     }
 
+    /// Whether any node of a container lists its flows.
+    pub(super) fn has_lists(&self, container: Node<'_>) -> bool {
+        self.listing.contains(&container.key())
+    }
+
     pub(super) fn has_start(&self, container: Node<'_>) -> bool {
         self.started.contains(&container.key())
+    }
+
+    /// Whether a task or a gateway starts instances in place of a start event.
+    pub(super) fn is_instantiated(&self, container: Node<'_>) -> bool {
+        self.instantiated.contains(&container.key())
     }
 
     pub(super) fn has_end(&self, container: Node<'_>) -> bool {

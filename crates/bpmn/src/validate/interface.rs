@@ -7,28 +7,39 @@ impl<'a> Data<'a, '_> {
     /// What a task sends or receives has the type of the message.
     pub(super) fn message_task(&self, task: Node<'a>) {
         let direction = if task.is("sendTask") { INPUT } else { OUTPUT };
-        let Some(message) = self.message(task, task.attr("messageRef")) else { return };
         let Some(specification) = task.child("ioSpecification") else { return };
+        let own = self.message(task, task.attr("messageRef"));
+        let operation = self.named_operation(task);
+        let taken = operation.and_then(|it| self.message_of(it, "inMessageRef"));
+        if own.is_none() && taken.is_none() {
+            return;
+        }
         for kind in [direction.set, direction.data] {
             if let Some(second) = specification.all(kind).nth(1) {
                 let message = format!("{} has a second {kind} for one message", task.title());
                 self.sink.warn("TV0917", second, message, "keep one of them");
             }
         }
-        let Some(item) = self.item_of_message(Some(message)) else { return };
         for data in specification.all(direction.data) {
-            self.typed(data, item, "TV0909", "the message");
+            if let Some(message) = own {
+                self.typed(data, self.item_of_message(message), "TV0909", "the message");
+            }
+            if let Some(message) = taken.filter(|it| own != Some(*it)) {
+                let of = "the message of its operation";
+                self.typed(data, self.item_of_message(message), "TV0916", of);
+            }
         }
     }
 
     /// Whether data has the item that something else asks for.
-    fn typed(&self, data: Node<'a>, wanted: Node<'a>, code: &'static str, of: &str) {
+    fn typed(&self, data: Node<'a>, wanted: Option<Node<'a>>, code: &'static str, of: &str) {
         let item = self.item_of(data);
-        if same(item, Some(wanted)) {
+        if same(item, wanted) {
             return;
         }
         // Where nothing is said about the structure, there is nothing that could not fit.
-        let differs = wanted.attr("structureRef").is_some() && code == "TV0909";
+        let structure = wanted.and_then(|it| it.attr("structureRef"));
+        let differs = structure.is_some() && code == "TV0909";
         let severity = if differs { Severity::Error } else { Severity::Warning };
         let message = format!("{} has not the type of {of}", data.title());
         let help = format!("give it the item definition of {of}");
@@ -38,9 +49,7 @@ impl<'a> Data<'a, '_> {
     /// A task that names an operation gives it the message that the operation takes, and takes what it
     /// answers.
     pub(super) fn operation(&self, task: Node<'a>) {
-        let operation =
-            task.attr("operationRef").and_then(|it| self.files.resolve_as(task, it, "operation"));
-        let Some(operation) = operation else { return };
+        let Some(operation) = self.named_operation(task) else { return };
         let specification = task.child("ioSpecification");
         let all = |kind: &'static str| -> Vec<Node<'a>> {
             specification.into_iter().flat_map(|it| it.all(kind)).collect()
@@ -54,22 +63,21 @@ impl<'a> Data<'a, '_> {
             let help = "give it one input set, and one output set at most";
             self.sink.warn("TV0915", task, message, help);
         }
-        let item = |reference: &str| {
-            let reference = operation.child(reference)?;
-            self.item_of_message(self.message(reference, Some(reference.text())))
-        };
-        if let Some(item) = item("inMessageRef") {
+        if let Some(message) = self.message_of(operation, "inMessageRef") {
+            let item = self.item_of_message(message);
             if let [input] = all("dataInput")[..] {
                 self.typed(input, item, "TV0916", "the message of its operation");
             } else {
                 let message =
                     format!("{} does not say what it gives to its operation", task.title());
                 let help = "add one dataInput, or remove operationRef";
-                self.sink.error("TV0912", task, message, help);
+                let severity = if item.is_some() { Severity::Error } else { Severity::Warning };
+                self.sink.add(severity, "TV0912", task, task.place(), message, help);
             }
         }
-        if let Some(item) = item("outMessageRef") {
+        if let Some(message) = self.message_of(operation, "outMessageRef") {
             if let [output] = all("dataOutput")[..] {
+                let item = self.item_of_message(message);
                 self.typed(output, item, "TV0916", "what its operation answers");
             } else {
                 let message = format!("{} does not say where its operation answers", task.title());
@@ -81,6 +89,17 @@ impl<'a> Data<'a, '_> {
         }
     }
 
+    /// The operation that a task or a binding names.
+    fn named_operation(&self, node: Node<'a>) -> Option<Node<'a>> {
+        self.files.resolve_as(node, node.attr("operationRef")?, "operation")
+    }
+
+    /// The message that an operation takes or answers.
+    fn message_of(&self, operation: Node<'a>, reference: &str) -> Option<Node<'a>> {
+        let reference = operation.child(reference)?;
+        self.message(reference, Some(reference.text()))
+    }
+
     /// What can be called through an interface says how its data is bound to each operation.
     pub(super) fn offered(&self, callable: Node<'a>) {
         let supported: Vec<Node<'a>> = callable
@@ -90,7 +109,7 @@ impl<'a> Data<'a, '_> {
         for (reference, interface) in callable.all("supportedInterfaceRef").zip(&supported) {
             for operation in interface.all("operation") {
                 let bound =
-                    callable.all("ioBinding").any(|it| it.attr("operationRef") == operation.id());
+                    callable.all("ioBinding").any(|it| self.named_operation(it) == Some(operation));
                 if !bound {
                     let message =
                         format!("{} has no ioBinding for {}", callable.title(), operation.title());
@@ -105,7 +124,8 @@ impl<'a> Data<'a, '_> {
 
     fn binding(&self, callable: Node<'a>, binding: Node<'a>, supported: &[Node<'a>]) {
         let resolve = |name: &str| self.files.resolve(binding, binding.attr(name)?);
-        if let Some(operation) = resolve("operationRef").filter(|it| it.is("operation"))
+        let operation = self.named_operation(binding);
+        if let Some(operation) = operation
             && !operation.parent().is_some_and(|it| supported.contains(&it))
         {
             let message = format!(
@@ -116,7 +136,9 @@ impl<'a> Data<'a, '_> {
             let help = "name the interface by a supportedInterfaceRef, or another operation";
             self.sink.warn("TV0941", binding, message, help);
         }
-        for (name, direction) in [("inputDataRef", INPUT), ("outputDataRef", OUTPUT)] {
+        for (name, direction, reference) in
+            [("inputDataRef", INPUT, "inMessageRef"), ("outputDataRef", OUTPUT, "outMessageRef")]
+        {
             let Some(bound) = resolve(name) else { continue };
             let owner = bound.parent().filter(|it| it.is("ioSpecification")).and_then(Node::parent);
             let fits = bound.is_any(&[direction.set, direction.data]);
@@ -128,8 +150,36 @@ impl<'a> Data<'a, '_> {
                 );
                 let help = format!("name an {} of its own", direction.set);
                 self.sink.warn("TV0941", binding, message, &help);
+                continue;
+            }
+            let message = operation.and_then(|it| self.message_of(it, reference));
+            if let (Some(data), Some(message)) = (self.only_data(bound, &direction), message)
+                && let Some(item) = self.item_of_message(message)
+                && !same(self.item_of(data), Some(item))
+            {
+                let message =
+                    format!("{name} of a binding has not the type of {}", message.title());
+                self.sink.warn("TV0941", binding, message, "give both the same item definition");
             }
         }
+    }
+
+    /// What a binding binds: data itself, or that of a set with no other.
+    fn only_data(&self, bound: Node<'a>, direction: &Direction) -> Option<Node<'a>> {
+        if bound.is(direction.data) {
+            return Some(bound);
+        }
+        let mut listed = bound.all(direction.refs);
+        let (first, None) = (listed.next()?, listed.next()) else { return None };
+        self.files.resolve_as(first, first.text(), direction.data)
+    }
+
+    /// Whether data may be missing.
+    fn is_optional(&self, data: Node<'a>, direction: &Direction) -> bool {
+        let sets = data.parent().into_iter().flat_map(|it| it.all(direction.set));
+        let [optional, _] = direction.more;
+        sets.flat_map(|it| it.all(optional))
+            .any(|it| self.files.resolve(it, it.text()) == Some(data))
     }
 
     /// A call gives what is taken, and takes what is given.
@@ -184,6 +234,10 @@ impl<'a> Data<'a, '_> {
             } else {
                 theirs.get(position).copied()
             };
+            let optional = |it| self.is_optional(it, direction);
+            if partner.is_some_and(|it| optional(it) != optional(*data)) {
+                return Some(format!("{} is optional for one of them", data.title()));
+            }
             if partner.is_some_and(|it| !same(self.item_of(*data), self.item_of(it))) {
                 return Some(format!("{} is of another type there", data.title()));
             }

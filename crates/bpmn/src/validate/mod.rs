@@ -45,7 +45,7 @@ pub(crate) fn validate(files: &Files<'_>, sink: &Sink) {
             let rules = Rules { files, sink, graph: &graph, dialect: *dialect, executable };
             rules.container(process);
         }
-        event::check_operations(root, sink);
+        event::check_operations(root, *dialect, sink);
     }
     if files.documents.iter().any(|(it, _)| it.root().is("definitions"))
         && files.processes().next().is_none()
@@ -90,6 +90,7 @@ impl<'a> Rules<'a> {
             if schema::is_a(node.name(), "activity") {
                 self.check_compensation(node);
                 self.check_boundaries(node);
+                self.check_behavior(node);
             }
             if schema::is_a(node.name(), "subProcess") {
                 self.check_kind(node);

@@ -1,7 +1,10 @@
 //! Rules about what a file names by text that its schema takes for any text: imports, implementations,
 //! types, links, what is called.
 
+use std::collections::HashSet;
+
 use crate::{
+    dialect::Dialect,
     files::Files,
     report::Sink,
     schema,
@@ -11,21 +14,48 @@ use crate::{
 /// The namespace of BPMN, as imports name it.
 const BPMN: &str = "http://www.omg.org/spec/BPMN/20100524/MODEL";
 
+/// The namespaces of the types that XML Schema and FEEL have by themselves, which nobody needs to import.
+const BUILT_IN: &[&str] = &[
+    "http://www.w3.org/2001/XMLSchema",
+    "http://www.omg.org/spec/FEEL/20140401",
+    "http://www.omg.org/spec/DMN/20180521/FEEL/",
+    "https://www.omg.org/spec/DMN/20191111/FEEL/",
+    "https://www.omg.org/spec/DMN/20211108/FEEL/",
+    "https://www.omg.org/spec/DMN/20230324/FEEL/",
+    "https://www.omg.org/spec/DMN/20240513/FEEL/",
+];
+
+/// What names in a file can mean.
+struct Names<'a, 'f> {
+    files: &'f Files<'a>,
+    sink: &'f Sink,
+    /// The namespaces that the file imports.
+    imported: HashSet<&'a str>,
+}
+
+impl Names<'_, '_> {
+    /// Whether a prefix stands for the file itself, another that is read with it, or one that it imports.
+    fn is_imported(&self, node: Node<'_>, prefix: &str) -> bool {
+        let namespace = node.namespace(prefix);
+        namespace.is_some_and(|it| self.files.has_namespace(it) || self.imported.contains(it))
+    }
+}
+
 /// Checks everything in a file.
 pub(super) fn check<'a>(root: Node<'a>, files: &Files<'a>, sink: &Sink) {
+    let imports = root.all("import").filter_map(|it| it.attr("namespace").map(str::trim));
+    let names = Names { files, sink, imported: imports.collect() };
     for node in root.descendants().filter(|it| *it.ns() == Ns::Bpmn) {
         match node.name() {
             "import" => import(node, files, sink),
-            "callActivity" => called(node, files, sink),
-            "interface" | "operation" => named(node, "implementationRef", files, sink),
-            "itemDefinition" => {
-                prefixed(node, "structureRef", sink);
-            }
-            "resourceParameter" => named(node, "type", files, sink),
-            "lane" => named(node, "partitionElementRef", files, sink),
+            "callActivity" => called(node, &names),
+            "interface" | "operation" => named(node, "implementationRef", &names),
+            "itemDefinition" => structure(node, &names),
+            "resourceParameter" => typed(node, "type", &names),
+            "lane" => named(node, "partitionElementRef", &names),
             "linkEventDefinition" => link(node, files, sink),
             name if schema::is_a(name, "expression") => {
-                prefixed(node, "evaluatesToTypeRef", sink);
+                typed(node, "evaluatesToTypeRef", &names);
             }
             name if schema::is_a(name, "resourceRole") => parameters(node, files, sink),
             _ => {}
@@ -65,35 +95,37 @@ fn last_part(path: &str) -> &str {
 }
 
 /// What a call activity calls is a process or a global task, of this file or of one that is imported.
-fn called<'a>(call: Node<'a>, files: &Files<'a>, sink: &Sink) {
+fn called<'a>(call: Node<'a>, names: &Names<'a, '_>) {
+    let Names { files, sink, .. } = names;
     let Some(text) = call.attr("calledElement").map(str::trim) else { return };
     let is_expression = text.contains("${") || text.contains("#{") || text.starts_with('=');
-    if is_expression || files.callable(call).is_some() {
+    if is_expression {
+        return;
+    }
+    let found = files.callable(call);
+    if found.is_some_and(|it| Files::is_prefix_of(call, text, it)) {
         return;
     }
     if let Some((prefix, _)) = text.split_once(':')
-        && !is_imported(call, prefix, files)
+        && !names.is_imported(call, prefix)
     {
         let message = format!("{} calls '{text}', whose namespace is not imported", call.title());
         sink.warn("TV0436", call, message, "import the file that it lies in");
     } else if let Some(other) = call.document().by_id(local_part(text)) {
         let message = format!("{} calls {}, which cannot be called", call.title(), other.title());
         sink.warn("TV0437", call, message, "call a process or a global task");
+    } else if found.is_none() && files.dialect(call) == Dialect::Native && !text.is_empty() {
+        let message = format!("{} calls '{text}', which is in none of these files", call.title());
+        let help = "give the file that it lies in, too, unless it is deployed already";
+        sink.warn("TV0437", call, message, help);
     }
 }
 
-/// Whether a prefix stands for the file itself, another that is read with it, or one that it imports.
-fn is_imported(node: Node<'_>, prefix: &str, files: &Files<'_>) -> bool {
-    let Some(namespace) = node.namespace(prefix) else { return false };
-    let root = node.document().root();
-    files.has_namespace(namespace)
-        || root.all("import").any(|it| it.attr("namespace").map(str::trim) == Some(namespace))
-}
-
 /// What is named without a foreign prefix is an element of these files.
-fn named<'a>(node: Node<'a>, attribute: &str, files: &Files<'a>, sink: &Sink) {
+fn named<'a>(node: Node<'a>, attribute: &str, names: &Names<'a, '_>) {
+    let Names { files, sink, .. } = names;
     let Some(text) = node.attr(attribute).map(str::trim) else { return };
-    if prefixed(node, attribute, sink) || text.starts_with("##") || is_address(text) {
+    if prefixed(node, attribute, names) || text.starts_with("##") || is_address(text) {
         return;
     }
     if files.resolve(node, text).is_none() {
@@ -102,15 +134,60 @@ fn named<'a>(node: Node<'a>, attribute: &str, files: &Files<'a>, sink: &Sink) {
     }
 }
 
-/// Whether an attribute has a prefix of another file; one that is not declared is reported.
-fn prefixed(node: Node<'_>, attribute: &str, sink: &Sink) -> bool {
+/// A type that is not of another namespace is an item definition.
+fn typed<'a>(node: Node<'a>, attribute: &str, names: &Names<'a, '_>) {
+    let Names { files, sink, .. } = names;
+    named(node, attribute, names);
+    let Some(text) = node.attr(attribute) else { return };
+    let is_meant = |it: &Node<'a>| Files::is_prefix_of(node, text, *it);
+    let found = files.resolve(node, text).filter(is_meant);
+    if let Some(found) = found.filter(|it| !it.is("itemDefinition")) {
+        let message = format!(
+            "{attribute} of {} means the {}, which is no type",
+            node.title(),
+            found.title()
+        );
+        sink.warn("TV0305", node, message, "name an item definition");
+    }
+}
+
+/// What an item definition names in the namespace of these files is there. A name without a prefix is for
+/// people, or for a language that knows it.
+fn structure<'a>(item: Node<'a>, names: &Names<'a, '_>) {
+    let Names { files, sink, .. } = names;
+    let Some(text) = item.attr("structureRef").map(str::trim) else { return };
+    let Some((prefix, _)) = text.split_once(':') else { return };
+    let is_imported = item.namespace(prefix).is_some_and(|it| names.imported.contains(it));
+    if prefixed(item, "structureRef", names) || is_imported {
+        return;
+    }
+    if files.resolve(item, text).is_none() {
+        let message = format!("structureRef of {} is '{text}', which is nowhere", item.title());
+        sink.warn("TV0305", item, message, "correct it, or import what it lies in");
+    }
+}
+
+/// Whether an attribute has a prefix of what is not among these files; one that nothing declares or imports
+/// is reported.
+fn prefixed(node: Node<'_>, attribute: &str, names: &Names<'_, '_>) -> bool {
+    let Names { files, sink, imported } = names;
     let Some(text) = node.attr(attribute).map(str::trim) else { return false };
     let Some((prefix, rest)) = text.split_once(':') else { return false };
     if is_address(text) || rest.contains(['/', ':', '#']) {
         return true;
     }
     if let Some(namespace) = node.namespace(prefix) {
-        return node.document().root().attr("targetNamespace") != Some(namespace);
+        if files.has_namespace(namespace) {
+            return false;
+        }
+        if !BUILT_IN.contains(&namespace) && !imported.contains(namespace) {
+            let message = format!(
+                "{attribute} of {} is '{text}', whose namespace is not imported",
+                node.title()
+            );
+            sink.warn("TV0305", node, message, "import it, or correct the prefix");
+        }
+        return true;
     }
     let message =
         format!("{attribute} of {} is '{text}', but nothing declares the prefix", node.title());
@@ -131,7 +208,8 @@ fn link<'a>(definition: Node<'a>, files: &Files<'a>, sink: &Sink) {
         let is_link = |it: Node<'a>| {
             it.is("linkEventDefinition") || files.definition(it, "linkEventDefinition").is_some()
         };
-        if !text.is_empty() && !found.is_some_and(is_link) {
+        let is_meant = |it: &Node<'a>| Files::is_prefix_of(end, text, *it);
+        if !text.is_empty() && !found.filter(is_meant).is_some_and(is_link) {
             let message = format!("{} of a link is '{text}', which is no link", end.name());
             sink.warn("TV0305", end, message, "correct it, or leave it to the link's name");
         }

@@ -49,15 +49,6 @@ const fn warning(
     Rule { area, numbers, words, codes, severity: Severity::Warning }
 }
 
-const fn note(
-    area: &'static str,
-    numbers: &'static [u16],
-    words: &'static str,
-    codes: &'static [&'static str],
-) -> Rule {
-    Rule { area, numbers, words, codes, severity: Severity::Note }
-}
-
 const ARTIFACTS: &str = "artifacts";
 const EXPRESSIONS: &str = "expressions";
 const EVENTS: &str = "events";
@@ -84,10 +75,11 @@ const RULES: &[Rule] = &[
         &["TV0303"],
     ),
     error(ARTIFACTS, &[10], "the format of a text is a MIME type", &["TV0208"]),
-    note(
+    warning(
         EXPRESSIONS,
         &[12, 123],
-        "the expressions of an executable process are formal: of the type `tFormalExpression`",
+        "the expressions of an executable process are formal: of the type `tFormalExpression`; models \
+         for Camunda hear of it in one note",
         &["TV0520"],
     ),
     error(
@@ -112,10 +104,11 @@ const RULES: &[Rule] = &[
         &["TV0445"],
     ),
     error(EVENTS, &[127], "a message definition names a message", &["TV0442"]),
-    note(
+    warning(
         EVENTS,
         &[128],
-        "a message definition of an executable process names an operation",
+        "a message definition of an executable process names an operation; models for Camunda hear of \
+         it in one note",
         &["TV0425"],
     ),
     error(
@@ -214,8 +207,9 @@ const RULES: &[Rule] = &[
     warning(
         MESSAGES,
         &[48, 52],
-        "what a send task gives and a receive task takes has the item of the message",
-        &["TV0909"],
+        "what a send task gives and a receive task takes has the item of the message, and of that of \
+         its operation",
+        &["TV0909", "TV0916"],
     ),
     error(MESSAGES, &[49], "a receive task that instantiates has no way in", &["TV0408"]),
     error(CONTAINERS, &[57], "no flow leads to or from an event sub-process", &["TV0408"]),
@@ -230,7 +224,7 @@ const RULES: &[Rule] = &[
         &[59, 147],
         "it has a trigger that is allowed there, and one that interrupts where that is an error or \
          compensation",
-        &["TV0417", "TV0440", "TV0443"],
+        &["TV0417", "TV0440", "TV0441", "TV0443"],
     ),
     error(CONTAINERS, &[61], "an ad-hoc sub-process has an activity", &["TV0419"]),
     error(
@@ -275,10 +269,10 @@ const RULES: &[Rule] = &[
     warning(
         LOOPS,
         &[68],
-        "the collection is a data input of the task, or a data object of the sub-process",
+        "the collection is a list: a data input of the task, or a data object that the sub-process sees",
         &["TV0907", "TV0918"],
     ),
-    error(
+    warning(
         LOOPS,
         &[69, 70],
         "the item, going in and coming out, has the type of one member of the collection",
@@ -293,16 +287,24 @@ const RULES: &[Rule] = &[
     error(DATA, &[20], "`isCollection` agrees with the item definition", &["TV0901"]),
     warning(
         DATA,
+        &[74, 75],
+        "a data object has a type, and references to it have states, not the other way round",
+        &["TV0945"],
+    ),
+    warning(DATA, &[77], "a data object lies in a process or sub-process", &["TV0944"]),
+    warning(
+        DATA,
         &[76],
         "a reference to a data object is called like the object, with its state: *order [paid]*",
         &["TV0942"],
     ),
     error(DATA, &[78], "only processes, activities and events have properties", &["TV0202"]),
     warning(DATA, &[79], "a sub-process has no `ioSpecification`", &["TV0919"]),
-    error(
+    warning(
         DATA,
-        &[80],
-        "the inputs of a process are read, and its outputs are written",
+        &[80, 82],
+        "what flows into an activity or event ends at an input of its own, what flows out begins at an \
+         output of its own; the inputs of a process are read, and its outputs are written",
         &["TV0906"],
     ),
     warning(DATA, &[84, 88], "each input and each output is in a set", &["TV0902"]),

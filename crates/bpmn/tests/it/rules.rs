@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use travertine_bpmn::{Options, Report, Severity, read, rules};
+use travertine_bpmn::{Dialect, Options, Report, Severity, read, rules};
 
 use crate::{
     model::{around, file, process, report},
@@ -247,6 +247,80 @@ fn a_prefix_says_in_which_file_something_lies() {
 }
 
 #[test]
+fn types_are_of_these_files_or_of_what_is_imported() {
+    let schema = "http://www.w3.org/2001/XMLSchema";
+    let declared = format!("xmlns:other='urn:other' xmlns:xsd='{schema}'");
+    let found = |inner: &str| {
+        let body = format!("{inner}<message id='m'/>{}", waiting("m"));
+        let report = read_all(&files(&[("urn:own", &declared, &body)]), false);
+        report.diagnostics.iter().any(|it| it.code == "TV0305")
+    };
+    let item = |of: &str| format!("<itemDefinition id='i' structureRef='{of}'/>");
+    let import = format!(
+        "<import namespace='urn:other' location='types.xsd' importType='{schema}'/>{}",
+        item("other:t")
+    );
+    for kept in [item("String"), item("xsd:string"), import] {
+        assert!(!found(&kept), "{kept}");
+    }
+    for broken in [item("other:t"), item("own:t"), item("undeclared:t")] {
+        assert!(found(&broken), "{broken}");
+    }
+    let parameter = |of: &str| {
+        format!(
+            "<itemDefinition id='i'/><resource id='r' name='r'><resourceParameter id='p1' type='{of}'/></resource>"
+        )
+    };
+    assert!(!found(&parameter("i")) && !found(&parameter("xsd:string")));
+    assert!(found(&parameter("r")) && found(&parameter("nowhere")) && found(&parameter("other:i")));
+}
+
+#[test]
+fn a_conversation_is_linked_with_who_takes_part() {
+    let linked = |end: &str| {
+        file(&format!(
+            "<collaboration id='c'><participant id='o'/><conversation id='v'/>\
+             <conversationLink id='l' sourceRef='{end}' targetRef='v'/></collaboration>\
+             <process id='p' isExecutable='true'><task id='t'/></process>"
+        ))
+    };
+    assert!(!strictly(&linked("o")).is_rejected());
+    assert!(strictly(&linked("p")).is_rejected());
+    assert!(!report(&linked("p")).is_rejected(), "nothing depends on it");
+}
+
+#[test]
+fn an_executable_process_has_an_id() {
+    let nameless = "<process isExecutable='@'><task id='t'/></process>";
+    let found = report(&file(&nameless.replace('@', "true"))).diagnostics;
+    assert!(found.iter().any(|it| it.code == "TV0309" && it.severity == Severity::Error));
+    let found = report(&file(&nameless.replace('@', "false"))).diagnostics;
+    assert!(found.iter().all(|it| it.code != "TV0309"));
+}
+
+#[test]
+fn each_expression_that_is_not_formal_is_named_except_in_models_for_camunda() {
+    let text = process(
+        "<task id='a'><standardLoopCharacteristics><loopCondition>x</loopCondition>\
+         </standardLoopCharacteristics></task><task id='b'><standardLoopCharacteristics>\
+         <loopCondition>x</loopCondition></standardLoopCharacteristics></task>",
+    );
+    let found = |dialect| {
+        let options = Options { dialect: Some(dialect), ..Options::default() };
+        let mut found = read(&[("model.bpmn", text.as_bytes())], &options).diagnostics;
+        found.retain(|it| it.code == "TV0520");
+        found.into_iter().map(|it| (it.severity, it.message)).collect::<Vec<_>>()
+    };
+    let named = found(Dialect::Native);
+    assert_eq!(named.len(), 2);
+    for (node, (severity, message)) in ["'a'", "'b'"].iter().zip(&named) {
+        assert!(*severity == Severity::Warning && message.contains(node), "{message}");
+    }
+    let told = found(Dialect::Camunda7);
+    assert!(told.len() == 1 && told[0].0 == Severity::Note, "{told:?}");
+}
+
+#[test]
 fn a_model_that_keeps_all_rules_is_taken_with_strict() {
     let text = around(&format!(
         "<exclusiveGateway id='n' default='out'/><sequenceFlow id='c' sourceRef='n' targetRef='t'>\
@@ -382,6 +456,16 @@ fn connections() -> Vec<Pair> {
     let listed = "<task id='a'><outgoing>x</outgoing></task><task id='b'>@</task><task id='c'/>\
                   <sequenceFlow id='x' sourceRef='a' targetRef='b'/>";
     all.push(swap(23, &process(listed), "", "<incoming>x</incoming>"));
+    let unlisted = "<task id='a'><outgoing>x</outgoing></task><task id='b'><incoming>x</incoming></task>\
+                    <sequenceFlow id='x' sourceRef='a' targetRef='b'/><task id='c'/><task id='d'/>@";
+    let nameless = "<sequenceFlow sourceRef='c' targetRef='d'/>";
+    all.push(swap(23, &process(unlisted), nameless, ""));
+    all.push(swap(
+        23,
+        &process(unlisted),
+        "<sequenceFlow id='y' sourceRef='c' targetRef='d'/>",
+        "",
+    ));
     let wrong = "<task id='a'/><task id='b'/><task id='c'>@</task>\
                  <sequenceFlow id='x' sourceRef='a' targetRef='b'/>";
     all.push(swap(23, &process(wrong), "<incoming>x</incoming>", ""));
@@ -800,6 +884,21 @@ fn events() -> Vec<Pair> {
             definition("signal"),
         ));
     }
+    let behavior = eventful(
+        "<task id='n'><multiInstanceLoopCharacteristics behavior='Complex'><loopCardinality>2\
+         </loopCardinality><complexBehaviorDefinition><condition>x</condition><event id='v'>@</event>\
+         </complexBehaviorDefinition></multiInstanceLoopCharacteristics></task>",
+    );
+    all.push(swap(149, &behavior, definition("timer"), definition("signal")));
+    all.push(swap(11, &behavior, "<escalationEventDefinition/>", definition("escalation")));
+    let referring = eventful(
+        "<task id='n'><multiInstanceLoopCharacteristics behavior='One' oneBehaviorEventRef='@'>\
+         <loopCardinality>2</loopCardinality></multiInstanceLoopCharacteristics></task>\
+         <intermediateThrowEvent id='w'><signalEventDefinition id='own' signalRef='s'/></intermediateThrowEvent>",
+    );
+    let referring = referring.replace("<process", "<terminateEventDefinition id='stop'/><process");
+    all.push(swap(149, &referring, "stop", "shared"));
+    all.push(swap(95, &referring, "own", "shared"));
     let boundary = |more: &str| {
         eventful(&format!(
             "<startEvent id='a'/><transaction id='n'><task id='t'/></transaction><endEvent id='e'/>\
@@ -836,6 +935,9 @@ fn events() -> Vec<Pair> {
             if kind.starts_with("<end") { end.clone() } else { node("intermediateThrowEvent") };
         all.push(swap(11, &base, thrown, definition("escalation")));
         all.push(swap(11, &base, "<escalationEventDefinition/>", definition("escalation")));
+        let blank =
+            base.replace("<escalation id='l2'/>", "<escalation id='l2' escalationCode=' '/>");
+        all.push(swap(11, &blank, thrown, definition("escalation")));
     }
     let twice = "<startEvent id='a'/><sequenceFlow id='x' sourceRef='a' targetRef='n'/>\
                  <intermediateThrowEvent id='n'><signalEventDefinition id='own' signalRef='s'/>\
@@ -884,6 +986,26 @@ fn events() -> Vec<Pair> {
         "<startEvent id='a'/><task id='n'/><sequenceFlow id='x' sourceRef='a' targetRef='n'/>@";
     let ended = "<endEvent id='e'/><sequenceFlow id='y' sourceRef='n' targetRef='e'/>";
     all.push(swap(105, &process(no_end), "", ended));
+    let sub = eventful(
+        "<task id='t'/><subProcess id='u' triggeredByEvent='true'><startEvent id='a'>\
+         <signalEventDefinition signalRef='s'/></startEvent><task id='n'/>\
+         <sequenceFlow id='x' sourceRef='a' targetRef='n'/>@</subProcess>",
+    );
+    all.push(swap(105, &sub, "", ended));
+    let late = instantiating.replace('@', "true").replace("</process>", "@</process>");
+    all.push(swap(107, &file(&late), "<endEvent id='e2'/>", ""));
+    let ad_hoc = eventful(&format!(
+        "<adHocSubProcess id='u'><task id='a'/><task id='b'/><intermediateThrowEvent id='n'>{}\
+         </intermediateThrowEvent>@</adHocSubProcess>",
+        definition("signal")
+    ));
+    let (into, out_of) = (
+        "<sequenceFlow id='x' sourceRef='a' targetRef='n'/>",
+        "<sequenceFlow id='y' sourceRef='n' targetRef='b'/>",
+    );
+    let through = format!("{into}{out_of}");
+    all.push(swap(115, &ad_hoc, out_of, &through));
+    all.push(swap(116, &ad_hoc, into, &through));
     let inner = "<subProcess id='n'><startEvent id='s'>@</startEvent><endEvent id='e'/>\
                  <sequenceFlow id='x' sourceRef='s' targetRef='e'/></subProcess>";
     let timer = definition("timer");
@@ -1077,6 +1199,26 @@ fn messages() -> Vec<Pair> {
         all.push(swap(rule, &service, &broken, &good));
         all.push(swap(rule, &service, &broken, &twin));
     }
+    let untyped = |text: &str| text.replace("<message id='m' itemRef='ia'/>", "<message id='m'/>");
+    let plain = io("<dataInput id='i' />", "<dataOutput id='o' />");
+    for (rule, broken) in [
+        (44, io(&format!("<dataInput id='i' {A} />"), "<dataOutput id='o' />")),
+        (44, io("", "<dataOutput id='o' />")),
+        (45, io("<dataInput id='i' />", &format!("<dataOutput id='o' {A} />"))),
+        (45, io("<dataInput id='i' />", "")),
+    ] {
+        all.push(swap(rule, &untyped(&service), &broken, &plain));
+    }
+    for (rule, kind, one, other) in [
+        (48, "sendTask", inputs(&[("i", B)]), inputs(&[("i", A)])),
+        (52, "receiveTask", outputs(&[("i", B)]), outputs(&[("i", A)])),
+    ] {
+        let text = typed_around(&format!("<{kind} id='n' operationRef='op2'>@</{kind}>"));
+        all.push(swap(rule, &text, &one, &other));
+        let text = typed_around(&format!("<{kind} id='n' messageRef='m'>@</{kind}>"));
+        let bare = other.replace(A, "");
+        all.push(swap(rule, &untyped(&text), &other, &bare));
+    }
     let send = typed_around("<sendTask id='n' messageRef='m'>@</sendTask>");
     let one = inputs(&[("i", A)]);
     all.push(swap(46, &send, &second(&one, "inputSet"), &one));
@@ -1109,7 +1251,7 @@ fn calls() -> Vec<Pair> {
     let call = "<process id='p' isExecutable='true'><callActivity id='c' calledElement='@'/></process>\
                 <process id='q'><task id='t'/></process><choreography id='h'/><collaboration id='k'/>\
                 <globalConversation id='v'/>";
-    for wrong in ["h", "k", "v", "t", "other:q2"] {
+    for wrong in ["h", "k", "v", "t", "other:q2", "other:q", "nowhere"] {
         all.push(swap(60, &file(call), wrong, "q"));
     }
     let callee = format!(
@@ -1153,6 +1295,7 @@ fn calls() -> Vec<Pair> {
             own(&i.replace("ia", "ib"), o, ir, or),
             own(i, &o.replace("'out'", "'other'"), ir, or),
             good.replace("<inputSet>", "<inputSet></inputSet><inputSet>"),
+            good.replace("</inputSet>", "<optionalInputRefs>i</optionalInputRefs></inputSet>"),
         ] {
             all.push(swap(63, &text, &broken, &good));
         }
@@ -1172,7 +1315,7 @@ fn calls() -> Vec<Pair> {
             typed(&format!(
                 "<process id='p' isExecutable='true'><task id='t'/></process>\
                  <{open}><supportedInterfaceRef>face</supportedInterfaceRef>\
-                 <ioSpecification><dataInput id='i'/><dataOutput id='o'/><inputSet id='is'>\
+                 <ioSpecification><dataInput id='i' {A}/><dataOutput id='o' {A}/><inputSet id='is'>\
                  <dataInputRefs>i</dataInputRefs></inputSet><outputSet id='os'><dataOutputRefs>o\
                  </dataOutputRefs></outputSet></ioSpecification>{inner}</{name}>\
                  <globalTask id='other'><ioSpecification><inputSet id='is2'/><outputSet id='os2'/>\
@@ -1189,11 +1332,22 @@ fn calls() -> Vec<Pair> {
             offered(bound),
         ));
         all.push(pair(65, offered(&bound.replace("'is'", "'os'")), offered(bound)));
+        let data = bound.replace("'is'", "'i'").replace("'os'", "'o'");
+        all.push(pair(65, offered(&data.replace("'i'", "'o'")), offered(&data)));
+        let of_other_type = |id: &str| {
+            offered(bound).replacen(&format!("id='{id}' {A}"), &format!("id='{id}' {B}"), 1)
+        };
+        all.push(pair(65, of_other_type("i"), offered(bound)));
+        all.push(pair(65, of_other_type("o"), offered(bound)));
     }
     let waiting = "<signal id='g'/><process id='p' isExecutable='true'><callActivity id='c' calledElement='q'/>\
          </process><process id='q'><startEvent id='s'>@</startEvent><endEvent id='e'/>\
          <sequenceFlow id='x' sourceRef='s' targetRef='e'/></process>";
     all.push(swap(99, &file(waiting), "<signalEventDefinition signalRef='g'/>", ""));
+    let received = "<message id='g'/><process id='p' isExecutable='true'><callActivity id='c' calledElement='q'/>\
+         </process><process id='q'>@<endEvent id='e'/><sequenceFlow id='x' sourceRef='s' targetRef='e'/></process>";
+    let receive = "<receiveTask id='s' instantiate='true' messageRef='g'/>";
+    all.push(swap(99, &file(received), receive, "<startEvent id='s'/>"));
     let referred = waiting.replace(
         "<signal id='g'/>",
         "<signal id='g'/><signalEventDefinition id='d' signalRef='g'/>",
@@ -1239,6 +1393,28 @@ fn data() -> Vec<Pair> {
         ))
     };
     all.push(pair(68, sub("start"), sub("d")));
+    let single = |text: &str| {
+        text.replacen(&format!("<dataObject id='d' {list}/>"), "<dataObject id='d'/>", 1)
+    };
+    all.push(pair(68, single(&sub("d")), sub("d")));
+    let hidden = |text: &str| {
+        let object = format!("<dataObject id='d' {list}/>");
+        text.replacen(&object, "", 1).replacen(
+            "</subProcess>",
+            &format!("{object}</subProcess>"),
+            1,
+        )
+    };
+    all.push(pair(68, hidden(&sub("d")), sub("d")));
+    let input = format!("<dataInput id='i' {list}/>");
+    all.push(pair(
+        68,
+        looped("i", A).replace(&input, &format!("<dataInput id='i' {A}/>")),
+        looped("i", A),
+    ));
+    all.push(pair(69, looped("i", ""), looped("i", A)));
+    let untyped = looped("i", A).replace(&input, "<dataInput id='i' isCollection='true'/>");
+    all.push(pair(69, untyped, looped("i", A)));
     all.push(pair(69, looped("i", B), looped("i", A)));
     all.push(pair(69, looped("i", list), looped("i", C)));
     let output = |item: &str| {
@@ -1253,6 +1429,7 @@ fn data() -> Vec<Pair> {
     };
     all.push(pair(70, output(B), output(A)));
     all.push(pair(70, output(list), output(C)));
+    all.push(pair(70, output(""), output(C)));
     let complex = "<task id='n'><multiInstanceLoopCharacteristics behavior='@'><loopCardinality>2\
          </loopCardinality><complexBehaviorDefinition><condition>x</condition></complexBehaviorDefinition>\
          </multiInstanceLoopCharacteristics></task>";
@@ -1281,6 +1458,14 @@ fn data() -> Vec<Pair> {
                      <dataObjectReference id='r' dataObjectRef='d' name='@'/>";
     all.push(swap(76, &around(stateless), "Order [paid]", "Order"));
     all.push(swap(76, &around(stateless), "Bill", "Order"));
+    let referred = "<dataObject id='d'>@</dataObject><task id='n'/>";
+    all.push(swap(75, &typed_around(referred), "<dataState name='paid'/>", ""));
+    let referred =
+        "<dataObject id='d'/><dataObjectReference id='r' dataObjectRef='d' @/><task id='n'/>";
+    all.push(swap(74, &typed_around(referred), A, ""));
+    let danced = "<choreography id='h'><participant id='o'/>@</choreography>\
+                  <process id='p' isExecutable='true'><task id='t'/></process>";
+    all.push(swap(77, &file(danced), "<dataObject id='d'/>", ""));
     all.push(swap(78, &around("<task id='n'/><exclusiveGateway id='g'>@</exclusiveGateway>\
         <sequenceFlow id='f1' sourceRef='n' targetRef='g'/><sequenceFlow id='f2' sourceRef='g' targetRef='end'/>"), "<property id='w'/>", ""));
     for kind in ["subProcess", "transaction", "adHocSubProcess"] {
@@ -1306,6 +1491,32 @@ fn data() -> Vec<Pair> {
         wrong_way("o", "pi", "dataOutputAssociation", &outs),
         wrong_way("o", "po", "dataOutputAssociation", &outs),
     ));
+    let own = |kind: &str, source: &str, target: &str| {
+        file(&format!(
+            "<process id='p' isExecutable='true'><dataObject id='d'/><task id='m'>{}</task><task id='n'>\
+             <property id='y'/><ioSpecification><dataInput id='i'/><dataOutput id='o'/><inputSet><dataInputRefs>i\
+             </dataInputRefs></inputSet><outputSet><dataOutputRefs>o</dataOutputRefs></outputSet>\
+             </ioSpecification><{kind}><sourceRef>{source}</sourceRef><targetRef>{target}</targetRef></{kind}>\
+             <multiInstanceLoopCharacteristics><loopCardinality>2</loopCardinality><inputDataItem id='ii'/>\
+             <outputDataItem id='oi'/></multiInstanceLoopCharacteristics></task></process>",
+            inputs(&[("mi", "")]).replace("<inputSet>", "<dataOutput id='mo'/><inputSet>").replace(
+                "<outputSet/>",
+                "<outputSet><dataOutputRefs>mo</dataOutputRefs></outputSet>"
+            )
+        ))
+    };
+    for kept in ["i", "ii", "y"] {
+        for wrong in ["d", "o", "mi"] {
+            let kind = "dataInputAssociation";
+            all.push(pair(80, own(kind, "d", wrong), own(kind, "d", kept)));
+        }
+    }
+    for kept in ["o", "oi", "y"] {
+        for wrong in ["d", "i", "mo"] {
+            let kind = "dataOutputAssociation";
+            all.push(pair(82, own(kind, wrong, "d"), own(kind, kept, "d")));
+        }
+    }
     // Sets.
     for (rule, more_rule, executing_rule, data, set) in
         [(84, 85, 86, "Input", "input"), (88, 89, 90, "Output", "output")]
@@ -1319,6 +1530,11 @@ fn data() -> Vec<Pair> {
         };
         let listed = format!("<data{data}Refs>x</data{data}Refs>");
         all.push(pair(rule, spec(""), spec(&listed)));
+        let nameless = spec(&listed).replace(
+            &format!("<data{data} id='x'/>"),
+            &format!("<data{data} id='x'/><data{data}/>"),
+        );
+        all.push(pair(rule, nameless, spec(&listed)));
         let optional = format!("<optional{data}Refs>x</optional{data}Refs>");
         all.push(pair(more_rule, spec(&optional), spec(&format!("{listed}{optional}"))));
         let executing = format!("<whileExecuting{data}Refs>x</whileExecuting{data}Refs>");
@@ -1346,6 +1562,8 @@ fn data() -> Vec<Pair> {
         <task id='b'/><intermediateThrowEvent id='n'><dataInput id='i'/><inputSet>@</inputSet>\
         <signalEventDefinition signalRef='g'/></intermediateThrowEvent></process>";
     all.push(swap(84, &file(event_set), "", "<dataInputRefs>i</dataInputRefs>"));
+    let set = "<inputSet><dataInputRefs>i</dataInputRefs></inputSet>";
+    all.push(swap(84, &file(&event_set.replace("<inputSet>@</inputSet>", "@")), "", set));
     // Associations.
     let associated = |object: &str, input: &str, inner: &str| {
         typed_around(&format!(
@@ -1363,6 +1581,12 @@ fn data() -> Vec<Pair> {
         let transformed =
             associated(from, to, "<transformation>d</transformation>").replace('@', "");
         all.push(pair(91, associated(from, to, "").replace('@', ""), transformed));
+        let assigned = "<assignment><from>d</from><to>i</to></assignment>";
+        all.push(pair(
+            91,
+            associated(from, to, assigned).replace('@', ""),
+            associated(A, A, assigned).replace('@', ""),
+        ));
     }
     all.push(swap(92, &associated(A, A, ""), "<sourceRef>d2</sourceRef>", ""));
     // Events.

@@ -209,6 +209,12 @@ impl Shape {
                     Vec::new(),
                 );
                 event.children = vec![timer, flow, within("subProcess", inner)];
+                event.children.push(Tree::new("endEvent", &[("id", "shapeEnd")], Vec::new()));
+                event.children.push(Tree::new(
+                    "sequenceFlow",
+                    &[("id", "shapeFlow2"), ("sourceRef", "shapeIn"), ("targetRef", "shapeEnd")],
+                    Vec::new(),
+                ));
                 vec![Tree::new("task", &[("id", "shapeTask")], Vec::new()), event]
             })?,
             Self::InAdHoc => nest(&mut tree, |inner| {

@@ -226,6 +226,7 @@ fn a_start_event_that_waits_for_something_can_be_chosen() {
     let called = travertine(&["run", &path]);
     assert_eq!(called.status, 2);
     expect![[r#"
+        warning: 1 warning about the model; `travertine check` shows them
         error: process p has several start events: by-message (message "paid"), by-signal (signal "opened"); say which one with --start ID
     "#]].assert_eq(&called.err);
     assert_eq!(travertine(&["run", &path, "--start", "by-signal"]).status, 0);

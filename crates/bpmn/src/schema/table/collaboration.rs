@@ -90,8 +90,8 @@ pub(super) const KINDS: &[Kind] = &[
     ]),
     silent("conversationLink", "baseElement").attributes(&[
         may("name", Text),
-        must("sourceRef", Ref(&["baseElement"])),
-        must("targetRef", Ref(&["baseElement"])),
+        must("sourceRef", Ref(&["participant", "activity", "anyEvent", "conversationNode"])),
+        must("targetRef", Ref(&["participant", "activity", "anyEvent", "conversationNode"])),
     ]),
     silent("choreographyRef", "").content(Content::Ref(&["choreography"])),
     silent("choreography", "collaboration")

@@ -16,8 +16,8 @@ pub(super) const KINDS: &[Kind] = &[
     silent("supportedInterfaceRef", "").content(Content::Ref(&["interface"])),
     silent("ioBinding", "baseElement").attributes(&[
         must("operationRef", Ref(&["operation"])),
-        must("inputDataRef", Ref(&["inputSet"])),
-        must("outputDataRef", Ref(&["outputSet"])),
+        must("inputDataRef", Ref(&["inputSet", "dataInput"])),
+        must("outputDataRef", Ref(&["outputSet", "dataOutput"])),
     ]),
     executed("process", "callableElement")
         .attributes(&[
