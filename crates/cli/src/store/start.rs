@@ -190,10 +190,17 @@ fn wait(instance: InstanceId, timeout: Option<Duration>, desk: &Desk<'_>) -> Res
         if look.row.ended.is_some() || left == Some(Duration::ZERO) {
             return Ok(());
         }
-        // Where others use the engine, workers of theirs may do its jobs.
         let due = next_due(instance, desk)?;
-        let is_in_other_hands = desk.is_shared() && has_jobs(instance, desk)?;
-        if desk.is_left() || due.is_none() && !is_in_other_hands {
+        let goes_on = if desk.is_shared() {
+            // Workers of others may do its jobs.
+            due.is_some() || has_open(Table::Jobs, instance, desk)?
+        } else {
+            // Nobody can do what it waits for as long as this process has the store.
+            due.is_some()
+                && !has_open(Table::Jobs, instance, desk)?
+                && !has_open(Table::Tasks, instance, desk)?
+        };
+        if desk.is_left() || !goes_on {
             return Ok(());
         }
         let until = due.map_or(Duration::MAX, |it| it.since(desk.now()));
@@ -202,16 +209,16 @@ fn wait(instance: InstanceId, timeout: Option<Duration>, desk: &Desk<'_>) -> Res
     }
 }
 
-/// Whether an instance, or what it has called, waits for a worker.
-fn has_jobs(instance: InstanceId, desk: &Desk<'_>) -> Result<bool> {
+/// Whether an instance, or what it has called, waits for a worker or for a person.
+fn has_open(table: Table, instance: InstanceId, desk: &Desk<'_>) -> Result<bool> {
     let page = desk.query(&Query {
-        table: Table::Jobs,
+        table,
         filters: vec![Filter::Root(instance.0)],
         descending: false,
         after: None,
         limit: 10_000,
     })?;
-    let is_open = |it: &Row| matches!(it, Row::Job(it) if it.state != JobState::Failed);
+    let is_open = |it: &Row| !matches!(it, Row::Job(it) if it.state == JobState::Failed);
     Ok(page.rows.iter().any(is_open))
 }
 

@@ -362,6 +362,16 @@ fn who_waits_for_an_instance_is_told_at_once_which_one_it_is() {
     let progress: Vec<&str> = called.err.lines().collect();
     assert_eq!(progress[0], "started p 3, waiting for it");
     assert!(progress.last().unwrap().ends_with("p 3  to end; completed"), "{progress:?}");
+    // Nobody could do the task while it waits for the timer.
+    let reminded = process(
+        r#"<userTask id="it"/>
+           <boundaryEvent id="late" attachedToRef="it" cancelActivity="false"><timerEventDefinition>
+             <timeDuration>P2D</timeDuration></timerEventDefinition></boundaryEvent>"#,
+    );
+    store.deploy(&[&file("friction-reminded.bpmn", &reminded)]);
+    let called = store.call(&["start", "p", "--wait"]);
+    assert_eq!(called.status, 3, "{}{}", called.out, called.err);
+    assert_eq!(list(&store.json(&["tasks"]), "tasks").len(), 3);
 }
 
 #[test]

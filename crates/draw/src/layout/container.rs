@@ -89,11 +89,18 @@ struct Builder<'m> {
     /// What lies in each sub-process.
     insides: BTreeMap<ItemId, Block>,
     /// The events attached to each activity, from left to right.
-    attached: BTreeMap<ItemId, Vec<ItemId>>,
+    attached: BTreeMap<ItemId, Attached>,
     /// The links between nodes here, with the nodes they connect.
     links: Vec<(usize, ItemId, ItemId)>,
     /// Those that leave each node, by their places in the list.
     leaving: BTreeMap<ItemId, Vec<usize>>,
+}
+
+/// The events attached to an activity.
+struct Attached {
+    events: Vec<ItemId>,
+    /// How far apart they are.
+    spacing: f64,
 }
 
 impl<'m> Builder<'m> {
@@ -105,6 +112,10 @@ impl<'m> Builder<'m> {
                 attached.entry(host).or_default().push(id);
             }
         }
+        let attached = attached
+            .into_iter()
+            .map(|(host, events)| (host, Attached { spacing: spacing(model, &events), events }))
+            .collect();
         let node = |id: ItemId| {
             let item = model.item(id);
             let node = if is_boundary(item.kind) { item.host.unwrap_or(id) } else { id };
@@ -254,37 +265,23 @@ impl<'m> Builder<'m> {
             width = (inside.width + 2.0 * PADDING).max(name + 2.0 * PADDING).max(140.0);
             height = inside.height + 2.0 * PADDING + HEADER;
         }
-        let attached = self.attached.get(&id).map_or(&[][..], Vec::as_slice);
         let mut below = 0.0;
-        if !attached.is_empty() {
-            width = width.max(num(attached.len()) * self.spacing(attached) + 16.0);
-            let label =
-                attached.iter().map(|it| size(&self.event_lines(*it)).1).fold(0.0, f64::max);
+        if let Some(Attached { events, spacing }) = self.attached.get(&id) {
+            width = width.max(num(events.len()) * spacing + 16.0);
+            let heights = events.iter().map(|it| size(&event_lines(self.model, *it)).1);
+            let label = heights.fold(0.0, f64::max);
             below = EVENT / 2.0 + label + 16.0;
         }
         Spot { width, height, slot: width, below, lane, ..Spot::default() }
     }
 
-    /// How far apart attached events are.
-    fn spacing(&self, attached: &[ItemId]) -> f64 {
-        let names = attached.iter().flat_map(|it| self.event_lines(*it));
-        let widest = names.map(|it| text::width(&it, text::SMALL)).fold(0.0, f64::max);
-        if attached.len() == 1 { 40.0 } else { (widest + 18.0).max(48.0) }
-    }
-
-    /// The name of an attached event, beside the line that leaves it.
-    fn event_lines(&self, event: ItemId) -> Vec<String> {
-        text::wrap(self.model.item(event).label(true), text::SMALL, 70.0, 3)
-    }
-
     fn port(&self, event: ItemId, host: Spot) -> Option<Port> {
         let item = self.model.item(event);
         let attached = self.attached.get(&item.host.filter(|_| is_boundary(item.kind))?)?;
-        let place = attached.iter().position(|it| *it == event)?;
-        let spacing = self.spacing(attached);
-        let from_right = num(attached.len() - place) - 0.5;
-        let x = host.width - 8.0 - spacing * from_right;
-        Some(Port { x, reach: EVENT / 2.0, name: size(&self.event_lines(event)).1 })
+        let place = attached.events.iter().position(|it| *it == event)?;
+        let from_right = num(attached.events.len() - place) - 0.5;
+        let x = host.width - 8.0 - attached.spacing * from_right;
+        Some(Port { x, reach: EVENT / 2.0, name: size(&event_lines(self.model, event)).1 })
     }
 
     fn block(&self, nodes: &[ItemId], links: &[usize], graph: &Graph, laid: Laid) -> Block {
@@ -303,11 +300,11 @@ impl<'m> Builder<'m> {
                 block.shapes.extend(inside.shapes);
                 block.edges.extend(inside.edges);
             }
-            for event in self.attached.get(id).into_iter().flatten() {
+            for event in self.attached.get(id).into_iter().flat_map(|it| &it.events) {
                 let Some(port) = self.port(*event, graph.boxes[position]) else { continue };
                 let center = at(bounds.x + port.x, bounds.bottom());
                 let mut shape = Shape::new(*event, Rect::around(center, EVENT, EVENT));
-                let lines = self.event_lines(*event);
+                let lines = event_lines(self.model, *event);
                 let (width, height) = size(&lines);
                 shape.label =
                     Some(Rect::new(center.x + 5.0, center.y + EVENT / 2.0 + 1.0, width, height));
@@ -321,6 +318,18 @@ impl<'m> Builder<'m> {
         }
         block
     }
+}
+
+/// How far apart attached events are.
+fn spacing(model: &Model, attached: &[ItemId]) -> f64 {
+    let names = attached.iter().flat_map(|it| event_lines(model, *it));
+    let widest = names.map(|it| text::width(&it, text::SMALL)).fold(0.0, f64::max);
+    if attached.len() == 1 { 40.0 } else { (widest + 18.0).max(48.0) }
+}
+
+/// The name of an attached event, beside the line that leaves it.
+fn event_lines(model: &Model, event: ItemId) -> Vec<String> {
+    text::wrap(model.item(event).label(true), text::SMALL, 70.0, 3)
 }
 
 /// How wide and how high lines of text are.
