@@ -3,15 +3,18 @@
 use std::path::Path;
 
 use travertine_bpmn::Report;
-use travertine_data::run::{
-    self, Outcome, Record, outcome_of,
-    pending::{self, Pending, What},
+use travertine_data::{
+    look,
+    run::{
+        self, Outcome, Record, outcome_of,
+        pending::{self, Pending, What},
+    },
 };
 use travertine_kernel::{Ending, Phase};
 use travertine_value::{Name, Value};
 
 use super::world::World;
-use crate::{paint::Paint, screen::Screen, shell, status::Status};
+use crate::{json, paint::Paint, screen::Screen, shell, status::Status};
 
 /// How many lines people read about what waits.
 const LINES_MAX: usize = 20;
@@ -121,6 +124,12 @@ fn instance(record: Record<'_>, world: &World, data: Option<&Path>, out: &Screen
     }
     if same.len() > LINES_MAX {
         out.line(format!("  and {} more; --json shows them all", same.len() - LINES_MAX));
+    }
+    if same.is_empty() && outcome == Outcome::Waiting {
+        let reasons = travertine_kernel::why(record.plan(), record.state);
+        for it in reasons.iter().filter(|it| look::is_telling(it)).take(LINES_MAX) {
+            out.line(format!("  {}", json::brief(&it.to_string())));
+        }
     }
 }
 

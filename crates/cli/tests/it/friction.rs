@@ -539,9 +539,12 @@ fn a_sub_process_in_which_nothing_has_begun_says_what_it_waits_for() {
            </adHocSubProcess>"#,
     );
     let store = Store::empty();
-    store.deploy(&[&file("friction-adhoc.bpmn", &model)]);
+    let model = file("friction-adhoc.bpmn", &model);
+    store.deploy(&[&model]);
     let started = store.call(&["start", "p"]);
     let said = "it is open, and waits for one of its activities to be activated";
+    let run = travertine(&["run", &model]);
+    assert!(run.out.contains(said), "{}", run.out);
     assert!(started.out.contains(said), "{}", started.out);
     assert!(started.out.contains("travertine modify 1 --add ELEMENT"), "{}", started.out);
     assert_eq!(store.call(&["modify", "1", "--add", "a"]).status, 0);

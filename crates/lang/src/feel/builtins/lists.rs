@@ -1,6 +1,11 @@
 //! Lists. Positions count from 1, and from -1 at the end.
 
-use std::{cmp::Ordering, collections::HashMap, sync::Arc};
+use std::{
+    cmp::Ordering,
+    collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+};
 
 use travertine_value::Number;
 
@@ -203,11 +208,52 @@ fn index_of(args: &mut Args<'_, '_, '_>) -> Answer {
 }
 
 /// Values seen so far, and how often. Most are found at once; only those that can be equal without being
-/// written alike, such as dates and lists, are compared one by one.
+/// written alike, such as dates, are compared one by one.
 #[derive(Default)]
 struct Counted {
     simple: HashMap<Simple, usize>,
-    others: Vec<(FeelValue, usize)>,
+    /// By what equal ones have in common.
+    others: HashMap<u64, Vec<(FeelValue, usize)>>,
+}
+
+/// A number that equal values have in common. Counts how much was looked at for it.
+fn likeness(value: &FeelValue, looked_at: &mut usize) -> u64 {
+    *looked_at += 1;
+    let mut hasher = DefaultHasher::new();
+    match value {
+        FeelValue::Null => 0_u8.hash(&mut hasher),
+        FeelValue::Boolean(it) => (1_u8, it).hash(&mut hasher),
+        FeelValue::Number(it) => (2_u8, it).hash(&mut hasher),
+        FeelValue::String(it) => {
+            *looked_at += it.len() / 64;
+            (3_u8, it).hash(&mut hasher);
+        }
+        // It stands for its item.
+        FeelValue::List(list) if list.len() == 1 => {
+            return likeness(&list.get(0).unwrap_or_default(), looked_at);
+        }
+        FeelValue::List(list) => {
+            4_u8.hash(&mut hasher);
+            list.iter().for_each(|it| likeness(&it, looked_at).hash(&mut hasher));
+        }
+        FeelValue::Context(context) => {
+            let entries = context.iter().map(|(name, it)| {
+                let mut entry = DefaultHasher::new();
+                (name, likeness(&it, looked_at)).hash(&mut entry);
+                entry.finish()
+            });
+            // In whatever order they are.
+            (5_u8, entries.fold(0, u64::wrapping_add)).hash(&mut hasher);
+        }
+        FeelValue::Date(_)
+        | FeelValue::Time(_)
+        | FeelValue::DateTime(_)
+        | FeelValue::DaysDuration(_)
+        | FeelValue::YearsDuration(_)
+        | FeelValue::Range(_)
+        | FeelValue::Function(_) => 6_u8.hash(&mut hasher),
+    }
+    hasher.finish()
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -230,13 +276,15 @@ impl Counted {
                 self.simple.entry(Simple::String(Arc::clone(it))).or_default()
             }
             other => {
-                args.run.session.charge_steps(self.others.len() / 4)?;
-                let known = self.others.iter().position(|(it, _)| equal(it, other) == Some(true));
+                let mut looked_at = 0;
+                let like = self.others.entry(likeness(other, &mut looked_at)).or_default();
+                args.run.session.charge_steps(looked_at + like.len() / 4)?;
+                let known = like.iter().position(|(it, _)| equal(it, other) == Some(true));
                 let at = known.unwrap_or_else(|| {
-                    self.others.push((other.clone(), 0));
-                    self.others.len() - 1
+                    like.push((other.clone(), 0));
+                    like.len() - 1
                 });
-                &mut self.others[at].1
+                &mut like[at].1
             }
         };
         *count += 1;

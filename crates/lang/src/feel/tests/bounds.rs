@@ -44,14 +44,22 @@ fn loops_end() {
         "every i in 1..1000000000 satisfies true",
         "for i in 1..1000, j in 1..1000 return 1",
         "count(for i in @\"0001-01-01\"..@\"9999-01-01\" return i)",
-        "distinct values(for i in 1..5000 return [i])",
+        "distinct values(for i in 1..5000 return [@\"P1D\" * i])",
     ] {
         assert_eq!(limit(source), Limit::Steps, "{source}");
     }
 }
 
 #[test]
-fn many_simple_values_are_told_apart() {
+fn many_values_are_told_apart() {
+    for many in ["{a: i, b: [\"x\", i]}", "[i]", "[i, null]"] {
+        let source = format!("count(distinct values(for i in 1..20000 return {many}))");
+        assert_eq!(super::value(&source), "20000", "{many}");
+    }
+    assert_eq!(
+        super::value("distinct values([{a: 1, b: 2}, {b: 2.0, a: [1]}, {a: 1}, [[1], 2], [1, 2]])"),
+        "[{a: 1, b: 2}, {a: 1}, [[1], 2]]"
+    );
     assert_eq!(super::value("count(distinct values(for i in 1..20000 return i))"), "20000");
     assert_eq!(super::value("count(union(for i in 1..20000 return i, [1, 2]))"), "20000");
     assert_eq!(
