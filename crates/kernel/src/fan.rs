@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The same for the branches of one fan-out.
+    /// The branches of one fan-out are about to be taken away: what they wrote and have left to undo stays.
     pub(crate) fn join_fan(&mut self, host: TokenId) {
         self.merge_at_end(host).expect("the last value is never in conflict");
         if !self.instance.scope(host).compensations.is_empty() {

@@ -170,8 +170,8 @@ impl MessageKey {
     pub(crate) fn of(message: &Message) -> Option<Self> {
         let id = Name::clone(message.id.as_ref()?);
         let mut properties: Vec<(&Name, Cow<'_, Value>)> = Vec::new();
-        // What is held for several processes is one message.
-        let is_said = |name: &Name| ![PROCESS, SPARE].contains(&&**name);
+        // What is held for several processes is one message, and so is what an instance sends twice.
+        let is_said = |name: &Name| ![PROCESS, SPARE, SENDER].contains(&&**name);
         let said = message.correlation.iter().filter(|(name, it)| !it.is_null() && is_said(name));
         for (name, value) in said {
             properties.push((name, scalar_as_text(value)));
@@ -727,4 +727,20 @@ fn numbers(ids: &BTreeSet<(MessageKey, u64)>, key: &MessageKey) -> impl Iterator
 fn waits_of(instance: InstanceId) -> RangeInclusive<Address> {
     let at = |wait: u64| Address { instance, wait: WaitId(wait) };
     at(0)..=at(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_instance_sends_twice_is_recognised_by_its_id() {
+        let message = Message { id: Some("1".into()), ..Message::new("paid") };
+        let sent = |post| {
+            let mut message = message.clone();
+            note_sender(&mut message, InstanceId(7), PostId(post));
+            MessageKey::of(&message)
+        };
+        assert_eq!([sent(3), sent(9)], [(); 2].map(|()| MessageKey::of(&message)));
+    }
 }

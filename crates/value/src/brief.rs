@@ -13,7 +13,7 @@ pub fn abridged(text: &str, bytes_max: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}… {} bytes …{}", &text[..start], end - start, &text[end..]))
 }
 
-/// The same of each line.
+/// A text of lines of at most about `line_bytes_max` bytes each: long ones have both ends.
 pub fn abridged_lines(text: &str, line_bytes_max: usize) -> Cow<'_, str> {
     if text.lines().all(|it| it.len() <= line_bytes_max) {
         return Cow::Borrowed(text);

@@ -215,7 +215,7 @@ impl Feed {
         }
     }
 
-    /// The same without waiting for anything to happen; `None` where nothing has.
+    /// Reads what has happened so far, without waiting for more; `None` where nothing has.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Error, engine::Feed};

@@ -325,7 +325,7 @@ impl Simulation {
         self.work_out_those(token, |_| true)
     }
 
-    /// The same without data, whose scope is not open.
+    /// Works out status attributes alone, where the scope of data is not open.
     pub(super) fn work_out_status(&mut self, token: TokenId) -> Result<(), Failed> {
         self.work_out_those(token, |it| it.kind == AttributeKind::Status)
     }
